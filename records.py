@@ -1,0 +1,332 @@
+"""The run folder: what is on disk, how it is appended to, and how a run finds its way back into it.
+
+    config.json      the flags in their three classes, versions, data set, model, tier, start and end
+    plan.json        what was going to be concluded, and how, before the first sample; amendments appended
+    tasks.jsonl      the cards of the tasks asked: all that a bare prompt is made of, no hidden test
+    attempts.jsonl   what was paid: one attempt a line, appended as soon as it is graded, never rewritten
+    checks.jsonl     what was computed: a saved program run on named tests, a letter a test
+    events.jsonl     requests sent, answered, retried, refused; faults, budgets, starts and ends
+    owed.jsonl       replies paid and not yet graded: used first at the next start
+    results.json, rescued.jsonl, report.html, calibration.json      made from the files above, whole or not at all
+
+The contract. A line ends at `\\n` and nowhere else. A line is appended in one piece or taken back. One process writes
+(`flock`). A torn last line is cut off and what it held is owed; a line of garbage is named, moved aside and owed; no
+complete attempt is ever dropped, and none is read twice. The key of an attempt is its slot, never its place in the
+file. Settings are of three classes: another *identity* needs another folder, the *plan* may grow, the rest is free.
+
+Telling (measure, report, export) needs `Folder`; doing needs `Log`, which holds the lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from swarm import Attempt, Slot
+from tasks import Task, from_card
+
+ATTEMPTS, CARDS, CHECKS, EVENTS, OWED = (f"{name}.jsonl" for name in ("attempts", "tasks", "checks", "events", "owed"))
+
+
+class RecordsError(Exception):
+    """The folder does not fit what is asked of it; the text says what to do."""
+
+
+class DiskFault(Exception):
+    """A line could not be written. What stood before is whole."""
+
+
+def dumps(row: Any, **how: Any) -> str:
+    """JSON in plain ASCII, so that a lone surrogate or U+2028 in a reply survives; NaN raises ValueError."""
+    return json.dumps(row, ensure_ascii=True, allow_nan=False, **how)
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a JSON value, whatever the order of its keys."""
+    return sha256(dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("task_id", "arm", "task_sha", "prompt_sha", "reply", "outcome"), (str,)),
+    **dict.fromkeys(("rerun", "round", "particle", "visible_total", "hidden_total"), (int,)),
+    "fitness": (int, float),
+    "passed": (bool,),
+    "code": (str, type(None)),
+}
+
+
+def parse_attempt(line: bytes) -> Attempt:
+    """A line of attempts.jsonl. ValueError where it is anything else, RecordsError where it has keys unknown here."""
+    row = json.loads(line)
+    if not isinstance(row, dict):
+        raise ValueError("not an object")
+    wrong = [key for key, kinds in _KINDS.items() if key not in row or not isinstance(row[key], kinds)]
+    if wrong:
+        raise ValueError(f"its field {wrong[0]} is missing or of another type")
+    try:
+        return Attempt(**row)
+    except TypeError as why:
+        raise RecordsError(f"an attempt was written by another version ({why}): read it with that one") from None
+
+
+# ── telling: everything that reads a folder ──────────────────────────────────────────────────────────────────────
+
+
+class Folder:
+    """A run folder, read only."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.unreadable: set[tuple[str, int]] = set()  # (file, offset) of lines that were passed over
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """A JSON file of the folder; None where there is none. RecordsError where it cannot be read."""
+        try:
+            return json.loads((self.path / name).read_bytes())
+        except FileNotFoundError:
+            return None
+        except (ValueError, OSError) as why:
+            raise RecordsError(f"{self.path / name} cannot be read ({why}): move it aside") from None
+
+    @property
+    def config(self) -> dict[str, Any]:
+        config = self.read("config.json")
+        if config is None:
+            raise RecordsError(f"{self.path} holds no run: make one first, or name its folder with --out")
+        return config
+
+    @property
+    def plan(self) -> dict[str, Any] | None:
+        return self.read("plan.json")
+
+    def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """(offset in bytes, line) of every line of a file that is not blank; nothing where there is no file."""
+        path, at = self.path / name, 0
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            for line in file:  # a binary file ends its lines at \n alone
+                if line.strip():
+                    yield at, line
+                at += len(line)
+
+    def rows(self, name: str) -> Iterator[dict[str, Any]]:
+        for at, line in self.lines(name):
+            try:
+                yield json.loads(line)
+            except ValueError:  # moved aside when a run opens the folder to write
+                self.unreadable.add((name, at))
+
+    def attempts(self) -> Iterator[Attempt]:
+        """Every attempt once, in the order of the file."""
+        seen: set[Slot] = set()
+        for at, line in self.lines(ATTEMPTS):
+            try:
+                attempt = parse_attempt(line)
+            except ValueError:
+                self.unreadable.add((ATTEMPTS, at))
+                continue
+            if attempt.slot not in seen:
+                seen.add(attempt.slot)
+                yield attempt
+
+    def cards(self) -> Iterator[Task]:
+        seen: set[str] = set()
+        for row in self.rows(CARDS):
+            if row["id"] not in seen:
+                seen.add(row["id"])
+                yield from_card(row)
+
+    def checks(self) -> Iterator[dict[str, Any]]:
+        return self.rows(CHECKS)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        return self.rows(EVENTS)
+
+    def write(self, name: str, text: str) -> None:
+        """Put a whole file in place, or leave the old one."""
+        path = self.path / name
+        new = path.with_name(f".{name}.new")
+        try:
+            new.write_bytes(text.encode("utf-8", "backslashreplace"))
+            os.replace(new, path)
+        except OSError as why:
+            new.unlink(missing_ok=True)
+            raise DiskFault(f"{path} cannot be written ({why.strerror}): make room, then run again") from None
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write(name, dumps(value, indent=1) + "\n")
+
+
+# ── doing: the one process that writes ───────────────────────────────────────────────────────────────────────────
+
+
+class Log(Folder):
+    """A run folder opened for writing: locked, mended, and indexed by slot. A context manager.
+
+    Replies stay on disk; what is held of an attempt is where its line begins.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(path)
+        self.mended: list[str] = []  # what was cut off or moved aside on opening, in words
+        self._where: dict[Slot, tuple[int, int]] = {}
+        self._files: dict[str, int] = {}
+        self._cards: dict[str, str] = {}
+
+    def __enter__(self) -> Log:
+        try:
+            import fcntl
+        except ImportError:
+            raise RecordsError("sampling needs Linux or macOS: use a container or WSL") from None
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise RecordsError(f"another process is writing to {self.path}: wait for it, or use --out") from None
+        for name in sorted(path.name for path in self.path.glob("*.jsonl")):
+            self._mend(name)
+        for at, line in self.lines(ATTEMPTS):
+            self._where.setdefault(parse_attempt(line).slot, (at, len(line)))
+        self._cards = {row["id"]: row["digest"] for row in self.rows(CARDS)}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in self._files.values():
+            os.fsync(file)
+            os.close(file)
+        self._files.clear()
+        os.close(self._lock)
+
+    def _mend(self, name: str) -> None:
+        """Leave only whole lines in a file: finish a last line that lacks its end, cut off a torn one, move garbage."""
+        path, good, bad = self.path / name, [], []
+        parse = parse_attempt if name == ATTEMPTS else json.loads
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    parse(line)
+                    good.append(number)
+                except ValueError as why:
+                    bad.append(number)
+                    if line.strip():
+                        torn = not line.endswith(b"\n")
+                        what = "torn: cut off" if torn else f"not readable ({why}): moved to {name}.aside"
+                        self.mended.append(f"{name} line {number} is {what}")
+            file.seek(0, os.SEEK_END)
+            whole = not file.tell() or (file.seek(-1, os.SEEK_END) and file.read() == b"\n")
+        if not bad and whole:
+            return
+        new, keep = path.with_name(f".{name}.new"), set(good)
+        with (
+            path.open("rb") as old,
+            new.open("wb") as mended,
+            path.with_name(f"{name}.aside").open("ab") as aside,
+        ):
+            for number, line in enumerate(old, 1):
+                (mended if number in keep else aside).write(line if line.endswith(b"\n") else line + b"\n")
+        os.replace(new, path)
+
+    def append(self, name: str, row: dict[str, Any]) -> tuple[int, int]:
+        """Add one line, whole or not at all; its offset and length in bytes. DiskFault where it cannot be written."""
+        line = dumps(row).encode() + b"\n"
+        if name not in self._files:
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+            self._files[name] = os.open(self.path / name, flags, 0o644)
+        file = self._files[name]
+        at = os.fstat(file).st_size
+        try:
+            if os.write(file, line) != len(line):  # a disk that fills takes part of a line
+                raise OSError(0, "the disk is full")
+        except OSError as why:
+            os.ftruncate(file, at)
+            raise DiskFault(
+                f"{self.path / name} cannot be written ({why.strerror}): make room, then run again"
+            ) from None
+        return at, len(line)
+
+    def add(self, attempt: Attempt) -> None:
+        """File an attempt."""
+        self._where[attempt.slot] = self.append(ATTEMPTS, vars(attempt))
+
+    def get(self, slot: Slot) -> Attempt | None:
+        """The attempt filed under a slot, read back from disk."""
+        if slot not in self._where:
+            return None
+        at, length = self._where[slot]
+        if ATTEMPTS not in self._files:
+            self._files[ATTEMPTS] = os.open(self.path / ATTEMPTS, os.O_RDWR | os.O_APPEND)
+        return parse_attempt(os.pread(self._files[ATTEMPTS], length, at))
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def add_card(self, card: dict[str, Any]) -> None:
+        """File a task's card once. RecordsError where the folder knows the task with other words or tests."""
+        if card["id"] not in self._cards:
+            self.append(CARDS, card)
+            self._cards[card["id"]] = card["digest"]
+        elif self._cards[card["id"]] != card["digest"]:
+            raise RecordsError(
+                f"task {card['id']} has changed since {self.path} was begun (its statement or its tests): "
+                f"use another --out for the new one"
+            )
+
+    def owed(self) -> dict[Slot, dict[str, Any]]:
+        """Replies that were paid and not yet graded, by slot."""
+        rows = ((Slot(*row["slot"]), row) for row in self.rows(OWED))
+        return {slot: row for slot, row in rows if slot not in self._where}
+
+    def settle(self, identity: dict[str, Any], plan: dict[str, Any]) -> list[str]:
+        """Hold the settings against the folder's: the plan settings that changed, as words.
+
+        RecordsError where the identity differs or the plan shrinks.
+        """
+        config = self.read("config.json")
+        if config is None or not len(self):
+            return []
+        old = config["identity"]
+        other = [key for key in {**old, **identity} if old.get(key) != identity.get(key)]
+        if other:
+            shown = "; ".join(f"{flag(key)} {old.get(key)} -> {identity.get(key)}" for key in other)
+            raise RecordsError(
+                f"{self.path} holds another experiment ({shown}): use another --out, or --fresh to move it aside"
+            )
+        changed = [(key, config["plan"].get(key), value) for key, value in plan.items()]
+        changed = [(key, was, now) for key, was, now in changed if was != now]
+        for key, was, now in changed:
+            if _shrinks(key, was, now):
+                raise RecordsError(
+                    f"the plan of {self.path} may grow, not shrink ({flag(key)} {_said(was)} -> {_said(now)}): "
+                    f"give {flag(key)} as it was, or use another --out"
+                )
+        return [f"{flag(key)} {_said(was)} -> {_said(now)}" for key, was, now in changed]
+
+
+def flag(key: str) -> str:
+    """A setting as the command line names it."""
+    return "--" + key.replace("_", "-")
+
+
+def _said(value: Any) -> str:
+    return "all" if value is None else ",".join(value) if isinstance(value, list) else str(value)
+
+
+def _shrinks(key: str, was: Any, now: Any) -> bool:
+    """Whether a plan setting leaves out something that it held before."""
+    if key == "arms":
+        return not set(was) <= set(now)
+    if key == "band":
+        return was == "all"
+    if key == "limit":  # None is every task
+        return now is not None and (was is None or now < was)
+    return key != "margin" and now < was

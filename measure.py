@@ -1,0 +1,1052 @@
+"""What happened: attempts in, the whole of results.json out. Pure: no clock, no disk, no network, no global random.
+
+    results = measure(attempts, config, cards, checks, events, plan)      everything that the report prints
+    plan = make_plan(config, n_tasks)                                     what plan.json says before the first sample
+    curve = hill(score, passed, task, edges)                              does a score predict the pass it needs
+
+One `Table` is built in a single walk over the attempts: small columns, no replies. Each key of results.json is one
+function of it and its name in SECTIONS. The keys of the published files are made by `published`, the only place that
+multiplies by 100; all else are fractions, intervals are [lo, hi], and what cannot be estimated is null beside its n.
+
+Tasks are the unit. A task whose base group lacks an attempt is not all-fail; a task on which an arm still owes attempts
+stays out of that arm's rates. Both are counted under `incomplete`. Every bootstrap and Monte Carlo draw starts from a
+fresh generator of one fixed seed, so the same folder gives the same bytes and two arms that are swapped swap figures.
+
+Left out here: the estimators (stats.py), words and pictures (report.py), reading the folder (records.py).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b, sha256
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import stats
+from swarm import Attempt
+from tasks import LETTERS, OUTCOMES, Task
+
+SCHEMA_VERSION = 1
+CONTROL = "resample"
+ARMS = ("resample", "solo", "ring", "star")
+LEVEL = 0.95  # of every interval, unless its key says otherwise
+ALPHA = 0.05
+MARGIN = {"rescue_rate": 0.05, "per_sample": 0.01}  # smallest difference worth acting on, as a fraction
+TRUNCATED_WARNING = 0.10  # share of replies cut at max_tokens above which the figures describe the cap
+RATING_BAND = 400  # rating points a band, in by_tag
+PLAN_DISCORDANCE = (
+    0.09  # share of tasks on which two arms disagree: the published runs show .07 to .10 at all-fail tasks
+)
+PLAN_SAMPLE_SD = 0.047  # per-task deviation of the per-sample difference, from the published [.24, 1.63] at 174 tasks
+
+Columns = dict[str, Any]  # name -> array, one entry an attempt
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+# ── the table ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Play:
+    """One arm's one pass over the tasks. `row` is (tasks, rounds, particles): the row in the columns, or -1."""
+
+    row: Any
+    passes: Any  # (tasks, rounds) programs that passed
+    drawn: Any  # (tasks, rounds) attempts there are
+    done: Any  # (tasks,) nothing is owed
+    owed: Any  # (tasks,) attempts owed at most; an arm that stops at its first pass may need fewer
+
+    @property
+    def rescued(self) -> Any:
+        """(tasks,) bool: some program passed."""
+        return self.passes.any(axis=1)
+
+    @property
+    def first(self) -> Any:
+        """(tasks,) the round of the first pass; the number of rounds where there is none."""
+        hit = self.passes > 0
+        return np.where(hit.any(axis=1), hit.argmax(axis=1), hit.shape[1])
+
+    @property
+    def full(self) -> Any:
+        """(tasks,) bool: every round was drawn, as if nothing had stopped."""
+        return (self.drawn == self.row.shape[2]).all(axis=1)
+
+
+@dataclass
+class Table:
+    """All attempts as columns sorted by slot, and the settings that say which of them were due."""
+
+    config: Mapping[str, Any]
+    plan: Mapping[str, Any] | None
+    events: Counter[str]  # events by name, and "possibly_billed"
+    seconds: float | None  # wall time over all processes, None = unknown
+    tags: dict[str, Mapping[str, str]]  # of the tasks that have a card
+    tasks: list[str]
+    columns: Columns
+    lines: list[Any]  # row -> identifiers of the program's (line, how often before), None without a program
+    runs: list[tuple[str, int]]  # code of a run -> (arm, rerun)
+    shown: dict[tuple[int, str], int]  # (task, "arm/rerun/round/particle") -> row
+    duplicates: int
+    _plays: dict[tuple[str, int], Play] = field(default_factory=dict)
+
+    # settings
+    def __post_init__(self) -> None:
+        identity, plan = self.config.get("identity", {}), self.config.get("plan", {})
+        self.base_samples = int(plan.get("base_samples") or 8)
+        self.particles = int(identity.get("particles") or 8)
+        self.rounds = int(plan.get("rounds") or 3)
+        self.noise_runs = int(plan.get("noise_runs") or 0)
+        self.arms = list(plan.get("arms") or ARMS)
+        self.full_budget = full_budget(self.config)
+        self.band = str(plan.get("band") or "all")
+        self.shared = bool(identity.get("share_round0"))
+        self.others = [arm for arm in self.arms if arm != CONTROL]
+        base = self.base
+        best = self.of("fitness", base.row, 0.0).max(axis=(1, 2), initial=0.0)
+        self.all_fail = base.done & ~base.rescued
+        self.near_miss = self.all_fail & (best > 0)
+        self.given = self.near_miss if self.band == "near-miss" else self.all_fail
+        self.best_base = best
+
+    def of(self, name: str, row: Any, missing: Any) -> Any:
+        """The column's values at these rows, `missing` where there is no attempt."""
+        column = self.columns[name]
+        if not len(column):
+            return np.full(row.shape, missing)
+        return np.where(row >= 0, column[np.maximum(row, 0)], missing)
+
+    @property
+    def base(self) -> Play:
+        return self.play("base", 0, rounds=1, particles=self.base_samples, stop=False)
+
+    def play(self, arm: str, rerun: int = 0, rounds: int = 0, particles: int = 0, stop: bool | None = None) -> Play:
+        """The arm's attempts as a grid, with what it still owes by the plan."""
+        if (arm, rerun) in self._plays:
+            return self._plays[arm, rerun]
+        rounds, particles = rounds or self.rounds, particles or self.particles
+        stop = not self.full_budget if stop is None else stop
+        row = np.full((len(self.tasks), rounds, particles), -1, dtype=np.int64)
+        self._fill(row, arm, rerun)
+        if self.shared and arm != "base":
+            row[:, 0] = -1
+            self._fill(row[:, :1], "round0", rerun)
+        passes = self.of("passed", row, False).sum(axis=2)
+        drawn = (row >= 0).sum(axis=2)
+        whole = np.cumprod(drawn == particles, axis=1).astype(bool)  # rounds complete up to here
+        done = whole[:, -1] | ((whole & (passes > 0)).any(axis=1) & stop)
+        owed = np.where(done, 0, (particles - drawn).sum(axis=1))
+        play = Play(row, passes, drawn, done, owed)
+        self._plays[arm, rerun] = play
+        return play
+
+    def _fill(self, row: Any, arm: str, rerun: int) -> None:
+        if (arm, rerun) not in self.runs:
+            return
+        c = self.columns
+        here = np.flatnonzero(
+            (c["run"] == self.runs.index((arm, rerun))) & (c["round"] < row.shape[1]) & (c["particle"] < row.shape[2])
+        )
+        row[c["task"][here], c["round"][here], c["particle"][here]] = here
+
+    # who is compared with whom
+    def both(self, arm: str) -> Any:
+        """(tasks,) bool: tasks given to the arms on which neither this arm nor the control owes anything."""
+        return self.given & self.play(arm).done & self.play(CONTROL).done
+
+    @property
+    def reruns(self) -> list[Play]:
+        """The control and its noise runs, in order."""
+        return [self.play(CONTROL, k) for k in range(self.noise_runs + 1)] if CONTROL in self.arms else []
+
+
+class _Row(NamedTuple):
+    """What is kept of an attempt. Texts are gone by here: equal texts have equal numbers."""
+
+    task: str
+    run: int
+    round: int
+    particle: int
+    passed: bool
+    outcome: str
+    fitness: float
+    shown: bool  # passes every visible test
+    hidden: float  # share of the hidden tests passed; nan where they were not run
+    half: bool  # at least half of the visible tests
+    signature: str  # a letter a visible test
+    program: int  # equal programs, equal number; -1 without a program
+    reply: int
+    truncated: bool
+    thinking: bool  # cut before its answer began
+    empty: bool
+    prompt_tokens: float  # nan = unknown
+    completion_tokens: float
+    cpu_seconds: float
+    latency_seconds: float
+    time: float
+    parent: str | None
+    social: str | None
+
+
+def _number(seen: dict[bytes, int], text: str) -> int:
+    return seen.setdefault(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest(), len(seen))
+
+
+def _line_numbers(seen: dict[Any, int], program: str) -> Any:
+    """A program as a set: its stripped lines, the k-th occurrence of a line apart from the first."""
+    numbers, times = array("q"), {}  # type: ignore[var-annotated]
+    for line in program.split("\n"):
+        if line := line.strip():
+            k = times[line] = times.get(line, -1) + 1
+            numbers.append(seen.setdefault((line, k) if k else line, len(seen)))
+    return numbers
+
+
+def tabulate(
+    attempts: Iterable[Attempt],
+    config: Mapping[str, Any],
+    cards: Iterable[Mapping[str, Any] | Task] = (),
+    events: Iterable[Mapping[str, Any]] = (),
+    plan: Mapping[str, Any] | None = None,
+) -> Table:
+    """One walk over the attempts; nothing of a reply or a program is kept but numbers that say which are equal."""
+    rows: dict[tuple[str, int, int, int], tuple[_Row, Any]] = {}
+    runs: dict[tuple[str, int], int] = {}
+    replies: dict[bytes, int] = {}
+    programs: dict[bytes, int] = {}
+    texts: dict[Any, int] = {}
+    duplicates = 0
+    for a in attempts:
+        run = runs.setdefault((a.arm, a.rerun), len(runs))
+        key = (a.task_id, run, a.round, a.particle)
+        if key in rows:
+            duplicates += 1
+            continue
+        shown = a.code is not None and a.visible_passed == a.visible_total
+        empty = not a.reply.strip()
+        truncated = a.finish_reason == "length"
+        rows[key] = (
+            _Row(
+                task=a.task_id,
+                run=run,
+                round=a.round,
+                particle=a.particle,
+                passed=bool(a.passed),
+                outcome=a.outcome,
+                fitness=a.fitness,
+                shown=shown,
+                hidden=a.hidden_passed / a.hidden_total if shown and a.hidden_total else math.nan,
+                half=2 * a.visible_passed >= a.visible_total > 0,
+                signature=a.visible_tests,
+                program=-1 if a.code is None else _number(programs, a.code),
+                reply=_number(replies, a.reply),
+                truncated=truncated,
+                thinking=truncated
+                and ((empty and bool(a.reasoning)) or ("<think>" in a.reply and "</think>" not in a.reply)),
+                empty=empty,
+                prompt_tokens=math.nan if a.prompt_tokens is None else a.prompt_tokens,
+                completion_tokens=math.nan if a.completion_tokens is None else a.completion_tokens,
+                cpu_seconds=a.cpu_seconds,
+                latency_seconds=a.latency_seconds,
+                time=a.time,
+                parent=a.parent,
+                social=a.social,
+            ),
+            # The re-runs and the base group are not compared text by text.
+            _line_numbers(texts, a.code) if a.code is not None and a.arm != "base" and a.rerun == 0 else None,
+        )
+    del texts, replies, programs
+
+    tags = {
+        card.id if isinstance(card, Task) else str(card["id"]): card.tags if isinstance(card, Task) else card["tags"]
+        for card in cards
+    }
+    names = list(runs)
+    order = sorted(rows, key=lambda key: (key[0], names[key[1]], key[2], key[3]))
+    tasks = sorted(tags.keys() | {key[0] for key in order})
+    where = {task: i for i, task in enumerate(tasks)}
+    kept = [rows[key][0] for key in order]
+    columns: Columns = {
+        name: np.array([getattr(row, name) for row in kept], dtype=dtype)
+        for name, dtype in {
+            **dict.fromkeys(("run", "round", "particle", "program", "reply"), np.int64),
+            **dict.fromkeys(("passed", "shown", "half", "truncated", "thinking", "empty"), bool),
+            **dict.fromkeys(("fitness", "hidden", "prompt_tokens", "completion_tokens"), float),
+            **dict.fromkeys(("cpu_seconds", "latency_seconds", "time"), float),
+            **dict.fromkeys(("outcome", "signature", "parent", "social"), object),
+        }.items()
+    }
+    columns["task"] = np.array([where[row.task] for row in kept], dtype=np.int64)
+    shown_slots = {
+        (where[row.task], "{}/{}/{}/{}".format(*names[row.run], row.round, row.particle)): i
+        for i, row in enumerate(kept)
+    }
+    counted, seconds = _events(events)
+    if seconds is None and len(kept) and columns["time"].min() > 0:
+        seconds = float(columns["time"].max() - columns["time"].min())
+    return Table(
+        config=config,
+        plan=plan,
+        events=counted,
+        seconds=seconds,
+        tags=tags,
+        tasks=tasks,
+        columns=columns,
+        lines=[rows[key][1] for key in order],
+        runs=names,
+        shown=shown_slots,
+        duplicates=duplicates,
+    )
+
+
+def _events(events: Iterable[Mapping[str, Any]]) -> tuple[Counter[str], float | None]:
+    """Events by name, and the wall seconds of all processes: each from its start to the last thing it wrote."""
+    counted: Counter[str] = Counter()
+    seconds, began, last = 0.0, None, 0.0
+    for event in events:
+        name = str(event.get("event"))
+        counted[name] += 1
+        counted["possibly_billed"] += bool(event.get("possibly_billed"))
+        time = float(event.get("time") or 0.0)
+        if name == "start":
+            seconds += last - began if began is not None else 0.0
+            began = last = time
+        last = max(last, time)
+    if began is None:
+        return counted, None
+    return counted, seconds + last - began
+
+
+def full_budget(config: Mapping[str, Any]) -> bool:
+    """Whether arms go on after their first pass: as the flag says, else only where the metric needs it."""
+    said = config.get("plan", {}).get("full_budget")
+    identity = config.get("identity", {})
+    return bool(said) if said is not None else _family(config) == "mbpp-bundle" and not identity.get("as_published")
+
+
+def _family(config: Mapping[str, Any]) -> str | None:
+    tasks = config.get("identity", {}).get("tasks")
+    return None if tasks is None else str(tasks)
+
+
+# ── the published keys: points, rounded as published. The only place that multiplies by 100 ──────────────────────
+
+
+def _points(fraction: float, digits: int = 1) -> float | None:
+    return None if fraction is None or math.isnan(fraction) else round(100 * fraction, digits)
+
+
+def _published_verdict(n: int, lo: float, hi: float) -> str:
+    """The published word, from the interval alone."""
+    if n < 2 or math.isnan(lo):
+        return "insufficient_data"
+    return "b_better" if lo > 0 else "a_better" if hi < 0 else "no_difference_detected"
+
+
+def published(t: Table) -> dict[str, Any]:
+    """The keys of the published results files, with their meaning, units and rounding."""
+    base = t.base
+    identity = t.config.get("identity", {})
+    passes = base.passes.sum(axis=1)[base.done]
+    arms: dict[str, Any] = {}
+    for arm in t.arms:
+        play = t.play(arm)
+        use = t.given & play.done
+        n = int(use.sum())
+        rescued = play.rescued[use].astype(float)
+        lo, hi = stats.bootstrap_ci(rescued, level=LEVEL, rng=_rng())
+        first = play.first[use]
+        drawn = int(play.drawn[use].sum())
+        arms[arm] = {
+            "rescue_rate": _points(rescued.mean() if n else math.nan),
+            "ci": _points((hi - lo) / 2),
+            "n": n,
+            "by_round": [_points((first <= r).mean() if n else math.nan) for r in range(t.rounds)],
+            "samples": drawn,
+            "samples_per_task": round(drawn / n, 1) if n else None,
+        }
+    deltas: dict[str, Any] = {}
+    for arm in t.others if CONTROL in t.arms else []:
+        a, b = _rescues(t, arm)
+        got = stats.compare_paired(a, b, level=LEVEL, method="bootstrap", rng=_rng())
+        exact = stats.compare_paired(a, b, level=LEVEL, rng=_rng())
+        deltas[arm] = {
+            "vs": CONTROL,
+            "delta": _points(got.delta),
+            "ci95": [_points(got.lo), _points(got.hi)],
+            "p_value": exact.p_value,
+            "verdict": _published_verdict(got.n, got.lo, got.hi),
+            "n_paired": got.n,
+        }
+    use, runs = _noise_runs(t)
+    noise = None
+    if runs is not None:
+        band = stats.noise_band(runs, level=LEVEL)
+        noise = {
+            "runs": len(runs),
+            "means": [_points(round(float(mean), 4)) if use.any() else None for mean in band.run_means],
+            "run_std": _points(band.std_between, 2),
+            "band": _points(band.band_t),
+        }
+    thinking = identity.get("thinking")
+    answered = t.columns["outcome"] != "context_overflow"
+    return {
+        "tasks": len(t.tasks),
+        "all_fail": int(t.all_fail.sum()),
+        "p0_histogram": np.bincount(passes, minlength=t.base_samples + 1).tolist(),
+        "budget": {
+            "G": t.base_samples,
+            "N": t.particles,
+            "R": t.rounds,
+            "B": t.particles * t.rounds,
+        },
+        "arms": arms,
+        "deltas": deltas,
+        "noise": noise,
+        "model": identity.get("model"),
+        "seed": identity.get("seed"),
+        "thinking": {"off": False, "on": True}.get(str(thinking), thinking),
+        "max_tokens": identity.get("max_tokens"),
+        "no_comments": bool(identity.get("no_comments")),
+        "band": t.band,
+        "family": _family(t.config),
+        "bundle": identity.get("bundle") if _family(t.config) == "mbpp-bundle" else None,
+        "calls": int(answered.sum()),
+        "truncated": int(t.columns["truncated"].sum()),
+        "tokens": {
+            "prompt": int(np.nansum(t.columns["prompt_tokens"])),
+            "completion": int(np.nansum(t.columns["completion_tokens"])),
+        },
+        "seconds": None if t.seconds is None else round(t.seconds),
+        "rescued_rows": len(_exported(t)),
+    }
+
+
+def _rescues(t: Table, arm: str) -> tuple[Any, Any]:
+    """0/1 rescues of the control and of the arm, on the tasks where neither owes anything."""
+    both = t.both(arm)
+    return t.play(CONTROL).rescued[both].astype(float), t.play(arm).rescued[both].astype(float)
+
+
+def _noise_runs(t: Table) -> tuple[Any, Any]:
+    """The tasks that every noise run has finished, and their rescues (runs, tasks); None without a control."""
+    if not t.reruns:
+        return t.given, None
+    use = t.given & np.logical_and.reduce([play.done for play in t.reruns])
+    return use, np.array([play.rescued[use] for play in t.reruns], dtype=float)
+
+
+def _exported(t: Table) -> set[tuple[int, int]]:
+    """(task, program) of the distinct passing programs that the arms wrote on the tasks given to them."""
+    found: set[tuple[int, int]] = set()
+    for arm in t.arms:
+        row = t.play(arm).row[t.given]
+        hits = row[t.of("passed", row, False).astype(bool)]
+        found.update(zip(t.columns["task"][hits].tolist(), t.columns["program"][hits].tolist(), strict=True))
+    return found
+
+
+# ── sections: one function a key ─────────────────────────────────────────────────────────────────────────────────
+
+
+def incomplete(t: Table) -> dict[str, Any]:
+    """What an interrupted run still owes, and how many tasks stay out of each figure for it."""
+    return {
+        "base_tasks": int((~t.base.done).sum()),
+        "base_owed": int(t.base.owed.sum()),
+        "arms": {
+            arm: {
+                "tasks": int((t.given & ~t.play(arm).done).sum()),
+                "owed_at_most": int(t.play(arm).owed[t.given].sum()),
+            }
+            for arm in t.arms
+        },
+        "noise_runs": [
+            {"tasks": int((t.given & ~play.done).sum()), "owed_at_most": int(play.owed[t.given].sum())}
+            for play in t.reruns[1:]
+        ],
+        "given": int(t.given.sum()),
+        "duplicate_lines": t.duplicates,
+    }
+
+
+def intervals(t: Table) -> dict[str, Any]:
+    """Rescue rate of each arm, as counts and fractions."""
+    out = {}
+    for arm in t.arms:
+        play = t.play(arm)
+        use = t.given & play.done
+        rescued = play.rescued[use].astype(float)
+        n, k = int(use.sum()), int(rescued.sum())
+        out[arm] = {
+            "n": n,
+            "rescued": k,
+            "rate": k / n if n else math.nan,
+            "wilson": list(stats.proportion_ci(k, n, level=LEVEL)),
+            "bootstrap": list(stats.bootstrap_ci(rescued, level=LEVEL, rng=_rng())),
+            "first_pass_in_round": [int((play.first[use] == r).sum()) for r in range(t.rounds)],
+            "incomplete": int((t.given & ~play.done).sum()),
+        }
+    return out
+
+
+def _family_of_tests(t: Table, pairs: Mapping[str, tuple[Any, Any]], margin: float) -> dict[str, Any]:
+    """Each arm against the control, Holm-adjusted over the arms. pairs: arm -> (control, arm), values a task."""
+    compared = {arm: stats.compare_paired(a, b, level=LEVEL, rng=_rng()) for arm, (a, b) in pairs.items()}
+    tested = [arm for arm, got in compared.items() if not math.isnan(got.p_value)]
+    adjusted = dict(zip(tested, stats.holm([compared[arm].p_value for arm in tested]), strict=True))
+    out = {}
+    for arm, got in compared.items():
+        a, b = pairs[arm]
+        same = stats.equivalent(a, b, margin, alpha=ALPHA, rng=_rng())
+        p_holm = float(adjusted.get(arm, math.nan))
+        out[arm] = {
+            "delta": got.delta,
+            "interval": [got.lo, got.hi],
+            "p": got.p_value,
+            "p_holm": p_holm,
+            "n": got.n,
+            "margin": margin,
+            "equivalence_interval": [same.lo, same.hi],
+            "verdict": stats.verdict(got, p_holm, same.equivalent),
+            "n_arm_only": got.n_b_only,
+            "n_resample_only": got.n_a_only,
+        }
+    return out
+
+
+def paired(t: Table) -> dict[str, Any]:
+    """Rescue rate of each arm against the control on the same tasks: exact test, Holm, verdict at the margin."""
+    if CONTROL not in t.arms:
+        return {}
+    margin = margins(t)["rescue_rate"]
+    out = _family_of_tests(t, {arm: _rescues(t, arm) for arm in t.others}, margin)
+    finished, runs = _noise_runs(t)
+    for arm in t.others:
+        out[arm]["vs_all_resample"] = None
+        if len(runs) > 1:
+            use = finished & t.play(arm).done
+            control = np.mean([play.rescued[use] for play in t.reruns], axis=0)
+            got = stats.compare_paired(control, t.play(arm).rescued[use].astype(float), level=LEVEL, rng=_rng())
+            out[arm]["vs_all_resample"] = {
+                "runs": len(runs),
+                "delta": got.delta,
+                "interval": [got.lo, got.hi],
+                "p": got.p_value,
+                "n": got.n,
+            }
+    return out
+
+
+def margins(t: Table) -> dict[str, float]:
+    """The margins in force, as fractions: --margin speaks of the primary metric."""
+    said = t.config.get("plan", {}).get("margin")
+    return MARGIN if said is None else {**MARGIN, primary_metric(t.config): float(said) / 100}
+
+
+def primary_metric(config: Mapping[str, Any]) -> str:
+    """`per_sample` where the positive control runs its full budget, `rescue_rate` everywhere else."""
+    return "per_sample" if _family(config) == "mbpp-bundle" and full_budget(config) else "rescue_rate"
+
+
+def _rate_per_draw(play: Play, use: Any) -> Any:
+    return play.passes[use].sum(axis=1) / np.maximum(play.drawn[use].sum(axis=1), 1)
+
+
+def _ran_full(t: Table, arm: str) -> bool:
+    """Whether the arm drew every round on every finished task, by the plan or because nothing stopped it."""
+    play = t.play(arm)
+    return bool(play.full[t.given & play.done].all())
+
+
+def per_sample(t: Table) -> dict[str, Any]:
+    """Passes per sample over full budgets, paired by task. Where an arm stopped early there is no such rate."""
+    full = {arm: _ran_full(t, arm) for arm in t.arms}
+    fair = [arm for arm in t.others if CONTROL in t.arms and full[arm] and full[CONTROL]]
+    pairs = {
+        arm: (_rate_per_draw(t.play(CONTROL), t.both(arm)), _rate_per_draw(t.play(arm), t.both(arm))) for arm in fair
+    }
+    tests = _family_of_tests(t, pairs, margins(t)["per_sample"])
+    out: dict[str, Any] = {}
+    for arm in t.arms:
+        if not full[arm]:
+            out[arm] = {"rate": None, "reason": "the arm stopped at its first pass; --full-budget gives this rate"}
+            continue
+        play, use = t.play(arm), t.given & t.play(arm).done
+        rate = _rate_per_draw(play, use)
+        out[arm] = {
+            "rate": rate.mean() if len(rate) else math.nan,
+            "interval": list(stats.bootstrap_ci(rate, level=LEVEL, rng=_rng())),
+            "passes": int(play.passes[use].sum()),
+            "samples": int(play.drawn[use].sum()),
+            "n": int(use.sum()),
+            "reason": None,
+        }
+        if arm in tests:
+            paired_keys = {k: v for k, v in tests[arm].items() if not k.startswith("n_")}
+            out[arm]["paired"] = paired_keys
+        elif arm != CONTROL:
+            out[arm]["paired"] = None
+            out[arm]["reason"] = "the control stopped at its first pass" if CONTROL in t.arms else "no control"
+    return out
+
+
+def per_draw_stopped(t: Table) -> dict[str, Any] | None:
+    """Passes per draw as published, where arms stopped early: stopping at a pass inflates it."""
+    if all(_ran_full(t, arm) for arm in t.arms):
+        return None
+    out: dict[str, Any] = {"label": "inflated: an arm that stops at its first pass draws less where it passes"}
+    for arm in t.arms:
+        play, use = t.play(arm), t.given & t.play(arm).done
+        rate = _rate_per_draw(play, use)
+        out[arm] = {
+            "rate": rate.mean() if len(rate) else math.nan,
+            "n": int(use.sum()),
+            "stopped_tasks": int((~play.full[use]).sum()),
+        }
+        if arm != CONTROL and CONTROL in t.arms:
+            both = t.both(arm)
+            got = stats.compare_paired(
+                _rate_per_draw(t.play(CONTROL), both), _rate_per_draw(play, both), level=LEVEL, rng=_rng()
+            )
+            out[arm] |= {"delta": got.delta, "interval": [got.lo, got.hi], "p": got.p_value}
+    return out
+
+
+def noise(t: Table) -> dict[str, Any]:
+    """Beside the published keys: the band from replicate variance, and which deltas clear which band."""
+    use, runs = _noise_runs(t)
+    if runs is None or len(runs) < 2:
+        return {"n": int(use.sum()), "runs": 0 if runs is None else len(runs), "clears": {}}
+    band = stats.noise_band(runs, level=LEVEL)
+    clears = {}
+    for arm in t.others:
+        delta = abs(stats.compare_paired(*_rescues(t, arm), level=LEVEL, rng=_rng()).delta)
+        clears[arm] = {
+            name: None if math.isnan(width) or math.isnan(delta) else bool(delta > width)
+            for name, width in (("band_t", band.band_t), ("band_within", band.band_within))
+        }
+    return {
+        "n": int(use.sum()),
+        "rescued": runs.sum(axis=1).astype(int).tolist(),
+        "band_t": band.band_t,
+        "std_between": band.std_between,
+        "band_within": band.band_within,
+        "std_within": band.std_within,
+        "q": band.q,
+        "q_df": band.q_df,
+        "q_p": band.q_p,
+        "clears": clears,
+    }
+
+
+def pooled(t: Table) -> dict[str, Any]:
+    """Tasks that at least one run rescued. A pass counts although its arm still owes attempts."""
+    arms = np.logical_or.reduce([t.play(arm).rescued for arm in t.arms]) & t.given
+    runs = np.logical_or.reduce([arms, *(play.rescued & t.given for play in t.reruns)])
+    n = int(t.given.sum())
+    owing = ~np.logical_and.reduce([play.done for play in [*map(t.play, t.arms), *t.reruns]])
+
+    def share(rescued: Any) -> dict[str, Any]:
+        k = int(rescued.sum())
+        return {"rescued": k, "share": k / n if n else math.nan, "wilson": list(stats.proportion_ci(k, n))}
+
+    rows = _exported(t)
+    return {
+        "n": n,
+        "runs": len(t.arms) + max(len(t.reruns) - 1, 0),
+        "all_runs": share(runs),
+        "arms_alone": share(arms),
+        "rows": len(rows),
+        "rows_tasks": len({task for task, _ in rows}),
+        "incomplete_tasks": int((owing & t.given).sum()),
+    }
+
+
+PASS_SHARES = ("none", "under_20", "20_to_80", "over_80", "all")
+
+
+def _spread(passes: Any, drawn: Any) -> dict[str, int]:
+    """Tasks by share of passes; the band from 20 to 80% includes its ends."""
+    passes, drawn = passes[drawn > 0], drawn[drawn > 0]
+    place = np.select([passes == 0, passes == drawn, 5 * passes < drawn, 5 * passes > 4 * drawn], [0, 4, 1, 3], 2)
+    return dict(zip(PASS_SHARES, np.bincount(place, minlength=5).tolist(), strict=True))
+
+
+def training_set(t: Table) -> dict[str, Any]:
+    """How the set that a selector keeps moves with the extra samples. Refined rounds are off-policy and stand apart."""
+    c = t.columns
+    arms = [t.runs[run][0] for run in c["run"]]
+    fresh = np.array([arm in ("base", "round0", CONTROL) for arm in arms], dtype=bool) | (c["round"] == 0)
+    done = t.base.done
+    count = len(t.tasks)
+
+    def spread(rows: Any) -> dict[str, int]:
+        drawn = np.bincount(c["task"][rows], minlength=count)[done]
+        passes = np.bincount(c["task"][rows], weights=c["passed"][rows], minlength=count).astype(int)[done]
+        return _spread(passes, drawn)
+
+    base = t.base
+    first_two = t.of("passed", base.row[done, 0, :2], False)
+    pairs = len(first_two) if t.base_samples > 1 else 0
+    disagree = int((first_two[:, 0] != first_two[:, 1]).sum()) if pairs else 0
+    return {
+        "n": int(done.sum()),
+        "base": _spread(base.passes.sum(axis=1)[done], base.drawn.sum(axis=1)[done]),
+        "on_policy": spread(fresh),
+        "with_refined": spread(np.ones(len(fresh), dtype=bool)),
+        "first_two_disagree": {
+            "n": pairs,
+            "count": disagree,
+            "share": disagree / pairs if pairs else math.nan,
+            "wilson": list(stats.proportion_ci(disagree, pairs)),
+        },
+    }
+
+
+def outcomes(t: Table) -> dict[str, Any]:
+    """How attempts ended, by arm: names that add up to the attempts, and replies that say something is off."""
+    c = t.columns
+    out = {}
+    groups: dict[str, list[int]] = {}
+    for code, (arm, rerun) in enumerate(t.runs):
+        groups.setdefault(f"{arm} re-runs" if rerun else arm, []).append(code)
+    for name in _arms_first(t, groups):
+        rows = np.flatnonzero(np.isin(c["run"], groups[name]))
+        n = len(rows)
+        by_name = Counter(c["outcome"][rows].tolist())
+        ranked = sorted(
+            by_name, key=lambda outcome: (list(LETTERS).index(outcome) if outcome in LETTERS else 99, outcome)
+        )
+        cut = int(c["truncated"][rows].sum())
+        distinct = len(set(zip(c["task"][rows].tolist(), c["reply"][rows].tolist(), strict=True)))
+        out[name] = {
+            "n": n,
+            "counts": {outcome: by_name[outcome] for outcome in ranked},
+            "truncated": cut,
+            "truncated_share": cut / n if n else math.nan,
+            "truncated_warning": cut > TRUNCATED_WARNING * n,
+            "cut_while_thinking": int(c["thinking"][rows].sum()),
+            "empty": int(c["empty"][rows].sum()),
+            "identical": n - distinct,  # replies that repeat another one on the same task
+        }
+    return out
+
+
+def _arms_first(t: Table, names: Iterable[str]) -> list[str]:
+    """base, round0, the arms in the plan's order, then everything else by name."""
+    order = ["base", "round0", *t.arms]
+    return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
+
+
+# ── plan.json ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+METRICS = {
+    "rescue_rate": "rescue rate: the share of tasks on which at least one program passes",
+    "per_sample": "per-sample pass rate: passes over samples on each task, over full budgets",
+}
+
+
+def make_plan(
+    config: Mapping[str, Any],
+    n_tasks: int,
+    median_rating: float | None = None,
+    calls: Any = None,
+    tokens: Any = None,
+    predictions: Any = None,
+) -> dict[str, Any]:
+    """What is going to be concluded, and how, as plan.json says it before the first sample.
+
+    n_tasks: tasks asked. calls, tokens: replace the largest numbers worked out here from the settings (tokens: of
+    completions at most, since the length of a prompt is not known yet). predictions: kept as given.
+    `written` is left for the caller, who has a clock; `plan_digest` of the result belongs into config.json.
+    """
+    identity, plan = config.get("identity", {}), config.get("plan", {})
+    t = tabulate([], config)
+    metric = primary_metric(config)
+    margin = margins(t)[metric]
+    stop = not t.full_budget
+    a_play = t.particles * t.rounds
+    stages = {
+        "base": n_tasks * t.base_samples,
+        "arms_if_all_fail": n_tasks * a_play * len(t.arms),
+        "noise_runs_if_all_fail": n_tasks * a_play * (t.noise_runs if CONTROL in t.arms else 0),
+    }
+    if t.shared:
+        stages["arms_if_all_fail"] -= n_tasks * t.particles * (len(t.arms) - 1)
+    largest = sum(stages.values())
+    family = len(t.others)
+    exact = metric == "rescue_rate"
+    plan_of = {
+        "schema_version": SCHEMA_VERSION,
+        "written": None,
+        "population": {
+            "tasks": n_tasks,
+            "task_set": _family(config),
+            "revision": identity.get("revision"),
+            "median_rating": median_rating,
+            "base_samples": t.base_samples,
+            "band": t.band,
+            "text": f"tasks on which all {t.base_samples} base attempts fail"
+            + (", and one of them passed a visible test" if t.band == "near-miss" else ""),
+        },
+        "primary_metric": metric,
+        "metric_text": METRICS[metric],
+        "margin": margin,
+        "control": CONTROL if CONTROL in t.arms else None,
+        "arms": t.arms,
+        "family": t.others,
+        "rule": {
+            "unit": "task",
+            "level": LEVEL,
+            "alpha": ALPHA,
+            "test": "exact McNemar" if exact else "sign flip",
+            "interval": "Bonett-Price" if exact else "percentile bootstrap over tasks",
+            "adjust": "holm",
+            "better": "interval above 0 and Holm-adjusted p under alpha",
+            "worse": "interval below 0 and Holm-adjusted p under alpha",
+            "equivalent": "neither, and the interval at level 1 - 2 alpha lies inside the margin on both sides",
+            "inconclusive": "everything else",
+            "text": (
+                f"Each of {', '.join(t.others) or 'no arm'} against {CONTROL} on the tasks that both finished, by "
+                f"{METRICS[metric].split(':')[0]}. Better or worse: the {LEVEL:.0%} interval of the paired difference "
+                f"excludes 0 and its p-value, Holm-adjusted over {family} comparison{'s' * (family != 1)}, is under "
+                f"{ALPHA:g}. Else equivalent: the {1 - 2 * ALPHA:.0%} interval lies within {_text(margin)} either "
+                "way. Else inconclusive, which is not a claim of no difference."
+            ),
+        },
+        "budget": {
+            "base_samples": t.base_samples,
+            "particles": t.particles,
+            "rounds": t.rounds,
+            "samples_a_task_and_arm": a_play,
+            "stop_at_first_pass": stop,
+            "noise_runs": t.noise_runs,
+            "share_round0": t.shared,
+        },
+        "calls": calls if calls is not None else {**stages, "largest": largest},
+        "tokens": tokens
+        if tokens is not None
+        else {"completion_largest": largest * int(identity.get("max_tokens") or 0) or None},
+        "power": {
+            name: _planned_power(metric, int(n_tasks * share), margin, max(family, 1))
+            for name, share in (("all", 1.0), ("half", 0.5), ("quarter", 0.25))
+        },
+        "power_assumes": f"a true difference of the margin, {_text(margin)}; "
+        + (
+            f"the two arms disagreeing on {max(PLAN_DISCORDANCE, margin):.0%} of the tasks"
+            if exact
+            else f"a deviation of {_text(PLAN_SAMPLE_SD)} of the difference from task to task"
+        )
+        + "; share of the tasks that are all-fail: all, half, a quarter",
+        "predictions": predictions,
+        "settings": dict(plan),
+        "amendments": [],
+    }
+    return _plain(plan_of)
+
+
+def _text(fraction: float) -> str:
+    """A fraction as a reader sees it."""
+    points = round(100 * fraction, 6)
+    return f"{points:g} point{'s' * (points != 1)}"
+
+
+def _planned_power(metric: str, n: int, effect: float, family: int) -> dict[str, Any]:
+    """The chance to see a true difference of the margin on n all-fail tasks: alone, and at Holm's first step."""
+    out: dict[str, Any] = {"tasks": n}
+    for name, alpha in (("power", ALPHA), ("power_holm", ALPHA / family)):
+        if metric == "rescue_rate":
+            out[name] = stats.power_paired(n, effect, max(PLAN_DISCORDANCE, effect), alpha=alpha)
+        else:  # normal approximation: what spreads is a rate in steps of one sample, not a coin
+            shift = effect * math.sqrt(n) / PLAN_SAMPLE_SD
+            reach = NormalDist().inv_cdf(1 - alpha / 2)
+            out[name] = NormalDist().cdf(shift - reach) + NormalDist().cdf(-shift - reach) if n else 0.0
+    return out
+
+
+def plan_digest(plan: Mapping[str, Any]) -> str:
+    """SHA-256 of the plan as it was first written: everything but its amendments."""
+    first = {key: value for key, value in plan.items() if key != "amendments"}
+    return sha256(json.dumps(first, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def verdict(t: Table) -> dict[str, Any]:
+    """The plan's rule applied, and whether the plan came first. What was decided after a sample is exploratory."""
+    metric = primary_metric(t.config)
+    margin = margins(t)[metric]
+    section = paired(t) if metric == "rescue_rate" else {a: row.get("paired") for a, row in per_sample(t).items()}
+    rows = {arm: row for arm in t.others if (row := section.get(arm))}
+    words = {arm: row["verdict"] for arm, row in rows.items()}
+    why: list[str] = []
+    times = t.columns["time"]
+    first = float(times.min()) if len(times) else math.nan
+    if t.plan is None:
+        why.append("no plan was written before the first sample")
+    else:
+        written = t.plan.get("written")
+        if written is None or (len(times) and float(written) > first):
+            why.append("the plan was written after the first sample")
+        if t.config.get("plan_digest") != plan_digest(t.plan):
+            why.append("the plan is not the one whose digest stands in config.json")
+        if t.plan.get("primary_metric") != metric:
+            why.append(f"the primary metric was {t.plan.get('primary_metric')} in the plan and is {metric} now")
+        if t.plan.get("margin") != margin:
+            why.append(
+                f"the margin was {_text(float(t.plan.get('margin') or 0))} in the plan and is {_text(margin)} now"
+            )
+        before, now = t.plan.get("settings") or {}, t.config.get("plan", {})
+        moved = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+        if moved:
+            why.append(f"changed since the plan was written: {', '.join(moved)}")
+    n = {arm: row["n"] for arm, row in rows.items()}
+    return {
+        "primary_metric": metric,
+        "margin": margin,
+        "planned": t.plan is not None and not why,
+        "exploratory": why,
+        "arms": words,
+        "n": n,
+        "sentence": _sentence(t, metric, margin, words, n),
+    }
+
+
+def _sentence(t: Table, metric: str, margin: float, words: Mapping[str, str], n: Mapping[str, int]) -> str:
+    """What the rule allows to be said, and nothing beyond it."""
+    name = METRICS[metric].split(":")[0]
+    if not t.given.any():
+        return "No task was given to the arms, so there is nothing to compare."
+    if CONTROL not in t.arms:
+        return f"Without the {CONTROL} arm there is nothing to compare with."
+    if not t.others:
+        return f"Only {CONTROL} was played, so there is nothing to compare."
+    if not words or not any(n.values()):
+        return f"No task is finished by {CONTROL} and another arm, so nothing can be compared yet."
+    said = {word: [arm for arm in words if words[arm] == word] for word in stats.VERDICTS}
+    parts = []
+    if said["better"]:
+        parts.append(f"{_list(said['better'])} found more than {CONTROL} by {name}.")
+    if said["worse"]:
+        parts.append(f"{_list(said['worse'])} found less than {CONTROL} by {name}.")
+    if said["equivalent"]:
+        parts.append(f"{_list(said['equivalent'])} found as much as {CONTROL} within {_text(margin)} by {name}.")
+    if said["inconclusive"]:
+        parts.append(
+            f"{_list(said['inconclusive'])} against {CONTROL}: inconclusive by {name}. These tasks neither show a "
+            f"difference nor rule out one of {_text(margin)}."
+        )
+    return " ".join(part[0].upper() + part[1:] for part in parts)
+
+
+def _list(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# ── all of it ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SECTIONS: dict[str, Callable[[Table], Any]] = {
+    "verdict": verdict,
+    "incomplete": incomplete,
+    "intervals": intervals,
+    "paired": paired,
+    "per_sample": per_sample,
+    "per_draw_stopped": per_draw_stopped,
+    "noise": noise,
+    "pooled": pooled,
+    "training_set": training_set,
+    "outcomes": outcomes,
+}
+
+
+def measure(
+    attempts: Iterable[Attempt],
+    config: Mapping[str, Any],
+    cards: Iterable[Mapping[str, Any] | Task] = (),
+    checks: Iterable[Mapping[str, Any]] = (),
+    events: Iterable[Mapping[str, Any]] = (),
+    plan: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """All of results.json. `attempts` is walked once; `config["grades"]` may name a regrade, then `checks` decide.
+
+    Raises ValueError where a regrade lacks a program's check.
+    """
+    grades = str(config.get("grades") or "attempts")
+    if grades != "attempts":
+        attempts = regraded(attempts, checks, grades)
+    t = tabulate(attempts, config, cards, events, plan)
+    results: dict[str, Any] = {"schema_version": SCHEMA_VERSION, **published(t)}
+    for name, section in SECTIONS.items():
+        value = section(t)
+        results[name] = {**(results[name] or {}), **value} if name in results else value
+    results["grades"] = grades
+    results["dry_run"] = bool(config.get("dry_run"))
+    return _plain(results)
+
+
+def _plain(value: Any) -> Any:
+    """Plain Python for JSON: numpy scalars unwrapped, nan and infinities null."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def regraded(attempts: Iterable[Attempt], checks: Iterable[Mapping[str, Any]], name: str) -> Iterator[Attempt]:
+    """The attempts with the grades that the checks `name`/visible and `name`/hidden give their programs.
+
+    A check is found by task and SHA-256 of the program. An attempt without a program keeps its outcome. Hidden letters
+    count only where every visible test passed, as when grading. Raises ValueError where a program has no check: a
+    grade that is not known is not a zero.
+    """
+    letters: dict[tuple[str, str, str], tuple[str, float]] = {}
+    for check in checks:
+        part = check["tests"]
+        if part in (f"{name}/visible", f"{name}/hidden"):
+            key = (check["task_id"], check["program"], part.removeprefix(f"{name}/"))
+            letters[key] = (check["letters"], float(check.get("cpu_seconds") or 0.0))
+    for a in attempts:
+        if a.code is None:
+            yield a
+            continue
+        program = sha256(a.code.encode("utf-8", "surrogatepass")).hexdigest()
+        visible, seconds = letters.get((a.task_id, program, "visible"), (None, 0.0))
+        if visible is None:
+            raise ValueError(f"{a.task_id}: a saved program was not regraded ({name}): run --regrade again")
+        hidden, more = "", 0.0
+        whole = set(visible) <= {"P"}
+        if whole and a.hidden_total:
+            found = letters.get((a.task_id, program, "hidden"))
+            if found is None:
+                raise ValueError(f"{a.task_id}: hidden tests were not regraded ({name}): run --regrade again")
+            hidden, more = found
+        failed = [letter for letter in visible + hidden if letter != "P"]
+        yield replace(
+            a,
+            fitness=visible.count("P") / len(visible) if visible else a.fitness,
+            visible_passed=visible.count("P"),
+            visible_total=len(visible),
+            hidden_passed=hidden.count("P"),
+            hidden_total=len(hidden) or a.hidden_total,
+            passed=not failed,
+            outcome=OUTCOMES[failed[0]] if failed else "pass",
+            visible_tests=visible,
+            hidden_tests=hidden,
+            cpu_seconds=seconds + more,
+        )

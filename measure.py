@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import stats
-from swarm import Attempt
+from swarm import Attempt, same_program
 from tasks import LETTERS, OUTCOMES, Task
 
 SCHEMA_VERSION = 1
@@ -248,7 +248,7 @@ def tabulate(
                 hidden=a.hidden_passed / a.hidden_total if shown and a.hidden_total else math.nan,
                 half=2 * a.visible_passed >= a.visible_total > 0,
                 signature=a.visible_tests,
-                program=-1 if a.code is None else _number(programs, a.code),
+                program=-1 if a.code is None else _number(programs, same_program(a.code)),
                 reply=_number(replies, a.reply),
                 truncated=truncated,
                 thinking=truncated

@@ -94,6 +94,11 @@ class Attempt:
         return Slot(self.task_id, self.arm, self.rerun, self.round, self.particle)
 
 
+def same_program(code: str) -> str:
+    """What two programs have in common that differ only in line ends, blanks at the end of lines and blank lines."""
+    return "\n".join(line.rstrip() for line in re.split(r"\r\n|\r|\n", code) if line.strip())
+
+
 class Style(NamedTuple):
     """The words around every prompt that the flags --system and --no-comments decide."""
 
@@ -107,7 +112,7 @@ PLAIN = Style()
 # ── the words ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _fenced(text: str, language: str = "") -> str:
+def fenced(text: str, language: str = "") -> str:
     """The text in a code fence that is longer than any run of backticks inside it."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{fence}"
@@ -147,14 +152,14 @@ def _first_failed(test: Test, attempt: Attempt, kind: str, letter: str) -> list[
     elif not attempt.got:
         came = "It printed nothing."
     else:
-        came = f"{'It gave' if kind == 'assert' else 'It printed'}:\n{_fenced(attempt.got)}"
+        came = f"{'It gave' if kind == 'assert' else 'It printed'}:\n{fenced(attempt.got)}"
     if kind == "assert":
-        return ["The first shown test that it fails:", _fenced(clip(test.input)), came]
+        return ["The first shown test that it fails:", fenced(clip(test.input)), came]
     return [
         "The first shown test that it fails has this input:",
-        _fenced(clip(test.input)),
+        fenced(clip(test.input)),
         "The expected output is:",
-        _fenced(clip(test.output, attempt.got_start)),
+        fenced(clip(test.output, attempt.got_start)),
         came,
     ]
 
@@ -166,8 +171,8 @@ def _described(task: Task, attempt: Attempt, whose: str) -> str:
     score = f"{attempt.visible_passed} of {len(task.visible)} shown tests"
     failed = [i for i, letter in enumerate(attempt.visible_tests) if letter != LETTERS["pass"]]
     if not failed:
-        return f"{whose} passes every shown test ({score}):\n{_fenced(attempt.code, 'python')}"
-    parts = [f"{whose} passes {score}:", _fenced(attempt.code, "python")]
+        return f"{whose} passes every shown test ({score}):\n{fenced(attempt.code, 'python')}"
+    parts = [f"{whose} passes {score}:", fenced(attempt.code, "python")]
     parts += _first_failed(task.visible[failed[0]], attempt, task.kind, attempt.visible_tests[failed[0]])
     return "\n".join(parts)
 

@@ -1,0 +1,66 @@
+"""What a training run starts from: passing programs as bare rows, with no trace of the swarm in their prompt.
+
+Two programs are the same when they differ only in line ends, blanks at the ends of lines and blank lines; another
+comment makes another program. Of equal programs the first one found is kept.
+
+A row of `rows`: task_id, prompt (the bare prompt's text, byte for byte), final_text (the program in a code fence),
+reward 1, source (the arm), round, as published; then completion (final_text again, under the name that trainers read),
+system (the system prompt that went before the prompt, null for none), rerun, particle, seed (that the request was sent
+with), model, on_policy (true where the model had seen the bare prompt alone: other rows are off-policy for it and need
+SFT or distillation, not an importance ratio), revision and licence of the task set.
+
+Left out: base and noise-run programs, and tasks of which the base group did not fail as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from records import dumps
+from swarm import PLAIN, Attempt, Style, bare, fenced, same_program
+from tasks import Task
+
+
+def rescues(passing: Iterable[Attempt], config: dict[str, Any]) -> list[Attempt]:
+    """The passing attempts of the arms on tasks whose whole base group failed, by task, arm, round, particle."""
+    plan = config["plan"]
+    arms = {*plan["arms"], *(["round0"] if config["identity"]["share_round0"] else [])}
+    passing = list(passing)
+    kept = {a.task_id for a in passing if a.arm == "base" and a.particle < plan["base_samples"]}
+    ours = [a for a in passing if a.arm in arms and a.rerun == 0 and a.task_id not in kept]
+    return sorted(ours, key=lambda attempt: attempt.slot)
+
+
+def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: dict[str, Any]) -> str:
+    """JSON lines, one for each distinct passing program of the arms, in the order of task, arm, round, particle."""
+    identity, tasks = config["identity"], {task.id: task for task in cards}
+    system = PLAIN.system if identity["system"] is None else identity["system"]
+    style = Style(system, identity["no_comments"])
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for attempt in rescues(passing, config):
+        assert attempt.code is not None  # it passed
+        prompt = bare(tasks[attempt.task_id], style).messages[-1]["content"]
+        text = fenced(attempt.code, "python")
+        row = {
+            "task_id": attempt.task_id,
+            "prompt": prompt,
+            "final_text": text,
+            "reward": 1,
+            "source": attempt.arm,
+            "round": attempt.round,
+            "completion": text,
+            "system": system or None,
+            "rerun": attempt.rerun,
+            "particle": attempt.particle,
+            "seed": attempt.seed,
+            "model": identity["model"],
+            "on_policy": attempt.parent is None and attempt.social is None,
+            "revision": identity["revision"],
+            "licence": config["data"]["licence"],
+        }
+        found.setdefault((attempt.task_id, same_program(attempt.code)), row)
+    return "".join(dumps(row) + "\n" for row in found.values())
+
+
+FORMATS: dict[str, Callable[[Iterable[Attempt], Iterable[Task], dict[str, Any]], str]] = {"rows": rows}

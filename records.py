@@ -254,6 +254,12 @@ class Log(Folder):
             ) from None
         return at, len(line)
 
+    def rewrite(self, name: str, rows: list[dict[str, Any]]) -> None:
+        """Replace the lines of a file, all at once."""
+        if name in self._files:
+            os.close(self._files.pop(name))
+        self.write(name, "".join(dumps(row) + "\n" for row in rows))
+
     def add(self, attempt: Attempt) -> None:
         """File an attempt."""
         self._where[attempt.slot] = self.append(ATTEMPTS, vars(attempt))

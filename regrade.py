@@ -1,0 +1,112 @@
+"""run.py --regrade: every saved reply graded again, without a call, when the grader had a fault or has changed.
+
+The new grades go to checks.jsonl under a name of their own (regrade-1, regrade-2, ...); attempts.jsonl keeps the old
+ones, and a replay keeps using those, since they wrote the prompts. config.json says which grades count from now on.
+Interrupted, the same command goes on where it stopped.
+
+Left out: asking again. Refined rounds were steered by the old grades, and stay so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+from measure import measure, regraded
+from records import CHECKS, Log
+from session import DONE, Watch, conduct, each, note
+from swarm import Attempt, Slot
+from tasks import Task, load
+
+
+def regrade(a: argparse.Namespace) -> int:
+    """Grade again what the folder holds, and say which conclusions change: the exit code."""
+    with Log(a.out) as log:
+        config = log.config
+        before = config["grades"]
+        name = f"regrade-{1 + int(before.removeprefix('attempts').removeprefix('regrade-') or 0)}"
+        old = _results(log, config)
+        code = conduct(_grade_all(log, config, name, a), log)
+        if code == DONE:
+            config = {**log.config, "grades": name}
+            for line in changes(old, _results(log, config)):
+                note(line)
+            note("refined rounds were steered by the grades of their time: their prompts stand as they were asked")
+            log.write_json("config.json", config)
+        return code
+
+
+async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Namespace) -> None:
+    from grader import Grader
+
+    identity = config["identity"]
+    saved: dict[str, list[Slot]] = defaultdict(list)
+    for attempt in log.attempts():
+        if attempt.code is not None:
+            saved[attempt.task_id].append(attempt.slot)
+    done = {(row["task_id"], row["program"]) for row in log.checks() if row["tests"] == f"{name}/visible"}
+    watch = Watch(sum(map(len, saved.values())), 0)
+    tasks = load(
+        identity["tasks"],
+        None,
+        identity["seed"],
+        bundle=identity["bundle"],
+        revision=identity["revision"],
+        keep_overlap=identity["as_published"],
+    )
+    missing = set(saved)
+
+    async with Grader(workers=a.workers, as_published=identity["as_published"]) as grader:
+
+        async def one(task: Task) -> None:
+            log.add_card({"id": task.id, "digest": task.digest})  # RecordsError where the task has changed
+            missing.discard(task.id)
+            for slot in saved[task.id]:
+                attempt = log.get(slot)
+                assert attempt is not None and attempt.code is not None
+                program = sha256(attempt.code.encode("utf-8", "surrogatepass")).hexdigest()
+                if (task.id, program) in done:
+                    continue
+                done.add((task.id, program))
+                grade = await grader.grade(attempt.reply, task)
+                row = {"task_id": task.id, "task_sha": task.digest, "program": program, "rules": grader.rules}
+                for part, letters in (("hidden", grade.hidden), ("visible", grade.visible)):
+                    seconds = round(grade.cpu_seconds, 6) if part == "visible" else 0.0
+                    log.append(CHECKS, {**row, "tests": f"{name}/{part}", "letters": letters, "cpu_seconds": seconds})
+                watch.bar.update()
+
+        ours: Iterator[Task] = (task for task in tasks if task.id in saved)
+        await each(ours, one, at_once=16)
+    watch.bar.close()
+    if missing:
+        note(f"warning: {len(missing)} tasks are not in {identity['tasks']} any more, and keep their old grades: "
+             f"{', '.join(sorted(missing)[:5])}")  # fmt: skip
+    log.append("events.jsonl", {"event": "regraded", "name": name, "programs": len(done), "time": time.time()})
+
+
+def _results(log: Log, config: dict[str, Any]) -> dict[str, Any]:
+    attempts: Iterator[Attempt] = log.attempts()
+    if config["grades"] != "attempts":
+        attempts = regraded(attempts, log.checks(), config["grades"])
+    return measure(attempts, config, log.cards(), log.checks(), log.events(), log.plan)
+
+
+def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """What a reader of the report would conclude differently, a line each."""
+    found = []
+    if old["all_fail"] != new["all_fail"]:
+        found.append(f"all-fail tasks: {old['all_fail']} -> {new['all_fail']}")
+    for arm in new["arms"]:
+        was, now = (results["intervals"].get(arm, {}) for results in (old, new))
+        if was.get("count") != now.get("count"):
+            found.append(f"{arm} rescued {was.get('count')} of {was.get('n')} -> {now.get('count')} of {now.get('n')}")
+        was, now = (results["paired"].get(arm, {}).get("verdict") for results in (old, new))
+        if was != now:
+            found.append(f"{arm} against resample: {was} -> {now}")
+    if old["rescued_rows"] != new["rescued_rows"]:
+        found.append(f"rescued rows: {old['rescued_rows']} -> {new['rescued_rows']}")
+    return [f"changed: {line}" for line in found] or ["no conclusion changes"]

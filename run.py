@@ -1,0 +1,450 @@
+"""swarm-rescue: what the prompts that a GRPO group throws away are worth, in four ways of spending the same samples.
+
+    python run.py --dry-run                          three toy tasks, a fake policy, no key, no network
+    python run.py --base-url URL --limit 20          twenty tasks on your endpoint
+    python run.py --noise-runs 2                     every task, four arms, the noise band
+    python run.py --tasks mbpp-bundle --noise-runs 2 the positive control
+    python run.py --tasks my_tasks.jsonl             your own tasks
+    python run.py --plan ...                         what it would ask and cost, probe included, then stop
+    python run.py --reuse                            the report again from out/, no calls
+
+A base group of 8 samples a task finds the tasks that a group throws away. Each of them gets 24 more samples in every
+arm: resample (fresh draws), solo (particles that refine their own best), ring (and see the better of two neighbours),
+star (and see the best of all). Programs run in a sandbox; a pass is every visible and every hidden test. What comes
+out stands in the folder --out: the report, results.json, and rescued.jsonl, the passing programs as training rows.
+
+A run that was stopped, by a limit, a fault or Ctrl-C, goes on with the same command. Exit codes: 0 done, 2 bad input,
+3 a limit was reached, 4 the endpoint, 5 the grader or the disk, 130 interrupted.
+
+Left out: programs in other languages, tasks with a special judge, training itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from records import EVENTS, DiskFault, Folder, Log, RecordsError, digest, dumps
+from session import (
+    DONE,
+    ENDPOINT,
+    GRADER,
+    LIMIT,
+    Budget,
+    Flags,
+    Owing,
+    Session,
+    Watch,
+    complain,
+    conduct,
+    count,
+    each,
+    note,
+    policy_flags,
+    policy_of,
+    sampling,
+)
+from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm
+from tasks import Task, TaskError, card, load
+
+VERSION = "0.1.0"
+
+
+# ── the flags, in their three classes ────────────────────────────────────────────────────────────────────────────────
+
+
+def flags() -> Flags:
+    parser = Flags(prog="run.py", description=__doc__)
+    identity = parser.add_argument_group("identity", "what an attempt is: another value needs another folder")
+    plan = parser.add_argument_group("plan", "which attempts are made, and what is concluded; may grow in a folder")
+    free = parser.add_argument_group("free", "how fast, and how far")
+    folder = parser.add_argument_group("folder")
+    identity.add_argument("--tasks", default="code_contests", metavar="NAME|FILE", help="toy, code_contests, "
+                          "mbpp-bundle, or your own .jsonl or .parquet (default: code_contests)")  # fmt: skip
+    identity.add_argument("--revision", help="of the data set on the hub (default: the pinned one)")
+    identity.add_argument("--bundle", type=count(1), default=5, help="functions a task of mbpp-bundle (default: 5)")
+    policy_flags(identity, free)
+    identity.add_argument("--no-comments", action="store_true", help="one more line in every prompt asks for that")
+    identity.add_argument("--system", metavar="FILE", help="its text replaces the system prompt (empty: none)")
+    identity.add_argument("--particles", type=count(1), default=8, help="N, attempts a round (default: 8)")
+    identity.add_argument("--share-round0", action="store_true", help="ask round 0 once for all arms")
+    identity.add_argument("--seed", type=count(0), default=0, help="of task order, requests and ties (default: 0)")
+    identity.add_argument("--as-published", action="store_true", help="take back the departures that change numbers")
+    plan.add_argument("--limit", type=count(1), help="tasks, the first of the seeded order (default: all)")
+    plan.add_argument("--base-samples", type=count(1), default=8, help="G, the group (default: 8)")
+    plan.add_argument("--band", choices=("all", "near-miss"), default="all", help="of the all-fail tasks; near-miss: "
+                      "some base attempt passed a visible test (default: all)")  # fmt: skip
+    plan.add_argument("--arms", type=_arms, default=list(ARMS), metavar="LIST", help=f"default: {','.join(ARMS)}")
+    plan.add_argument("--rounds", type=count(1), default=3, help="R, rounds an arm (default: 3)")
+    plan.add_argument("--noise-runs", type=count(0), default=0, help="re-runs of resample (default: 0)")
+    plan.add_argument("--full-budget", action=argparse.BooleanOptionalAction, default=None, help="go on after a "
+                      "rescue (default: only for mbpp-bundle)")  # fmt: skip
+    plan.add_argument("--margin", type=float, metavar="POINTS", help="of equivalence (default: 5; 1 per sample)")
+    folder.add_argument("--out", help="the run folder (default: out, or out-dry for a dry run)")
+    folder.add_argument("--fresh", action="store_true", help="move an old folder aside (out.1) and begin anew")
+    folder.add_argument("--reuse", action="store_true", help="report from the folder, no calls")
+    folder.add_argument("--regrade", action="store_true", help="grade every saved reply again, no calls, and report")
+    folder.add_argument("--dry-run", action="store_true", help="toy tasks and a fake policy")
+    folder.add_argument("--plan", action="store_true", help="print what would be asked, write nothing, stop")
+    folder.add_argument("--json", action="store_true", help="print results.json instead of the report")
+    folder.add_argument("--verbose", action="store_true", help="requests on stderr, never a header")
+    folder.add_argument("--version", action="version", version=f"swarm-rescue {VERSION}")
+    return parser
+
+
+IDENTITY = ("tasks revision bundle model temperature top_p max_tokens thinking no_comments system extra_body particles "
+            "share_round0 seed as_published").split()  # fmt: skip
+PLAN = "limit base_samples band arms rounds noise_runs full_budget margin".split()
+FREE = "base_url concurrency workers request_timeout give_up_after stop_after price".split()
+
+
+def _arms(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in ARMS:
+            raise argparse.ArgumentTypeError(f"there is no arm {name!r}; there are {', '.join(ARMS)}")
+    return list(dict.fromkeys(names))
+
+
+def settings(parser: Flags, argv: list[str] | None) -> argparse.Namespace:
+    """The flags, checked against each other and filled in."""
+    a = parser.parse_args(argv)
+    if a.dry_run:
+        if a.tasks != parser.get_default("tasks") or a.base_url or a.model:
+            parser.error("--dry-run has its own tasks and policy: leave --tasks, --model and --base-url out")
+        a.tasks, a.model = "toy", "fake"
+    a.out = Path(a.out or ("out-dry" if a.dry_run else "out"))
+    if a.full_budget is None:
+        a.full_budget = a.tasks == "mbpp-bundle" and not a.as_published
+    if "usd" in a.stop_after and not a.price:
+        parser.error("--stop-after usd= needs --price IN,OUT")
+    if a.noise_runs and "resample" not in a.arms:
+        parser.error("--noise-runs re-runs resample: put it into --arms")
+    if a.system is not None:
+        try:
+            a.system = Path(a.system).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as why:
+            parser.error(f"--system {a.system} cannot be read ({why}): name a text file")
+    a.style = Style(PLAIN.system if a.system is None else a.system, a.no_comments)
+    return a
+
+
+# ── the experiment ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def in_band(base: list[Attempt], band: str) -> bool:
+    """Whether a task is given to the arms: its whole base group failed and, for near-miss, not without a trace."""
+    return not any(attempt.passed for attempt in base) and (
+        band == "all" or any(attempt.visible_passed for attempt in base)
+    )
+
+
+def arm_calls(a: argparse.Namespace) -> int:
+    """The most attempts that the arms and re-runs make on one task."""
+    shared = a.particles * (len(a.arms) - 1) if a.share_round0 else 0
+    return (len(a.arms) + a.noise_runs) * a.particles * a.rounds - shared
+
+
+async def rescue(task: Task, session: Session, a: argparse.Namespace, watch: Watch) -> None:
+    """The experiment on one task: the base group; then, where it is in the band, every arm and re-run at once."""
+    shown, style = task.shown(), a.style
+    base = await session.play(task, swarm(shown, ARMS["resample"], "base", a.base_samples, 1, seed=a.seed, style=style))
+    if not in_band(base, a.band):
+        return watch.not_needed(arm_calls(a))
+    plays = [(arm, 0) for arm in a.arms] + [("resample", k) for k in range(1, a.noise_runs + 1)]
+    flows = [
+        swarm(shown, ARMS[arm], arm, a.particles, a.rounds, seed=a.seed, rerun=rerun, stop=not a.full_budget,
+              first="round0" if a.share_round0 and not rerun else "", style=style)
+        for arm, rerun in plays
+    ]  # fmt: skip
+    seen = await asyncio.gather(*(session.play(task, flow) for flow in flows))
+    if any(attempt.passed for attempts in seen for attempt in attempts):
+        watch.rescued.add(task.id)
+    watch.not_needed(arm_calls(a) - len({attempt.slot for attempts in seen for attempt in attempts}))
+
+
+async def experiment(tasks: Iterator[Task], log: Log, session: Session, a: argparse.Namespace, watch: Watch) -> None:
+    """Every task, so many at once that the slots stay full and the tests in memory few."""
+
+    async def one(task: Task) -> None:
+        log.add_card(card(task))
+        await rescue(task, session, a, watch)
+
+    await each(tasks, one, at_once=max(8, a.concurrency))
+
+
+def tasks_of(a: argparse.Namespace, about: dict[str, Any] | None = None) -> Iterator[Task]:
+    return load(a.tasks, a.limit, a.seed, bundle=a.bundle, revision=a.revision, about=about,
+                keep_overlap=a.as_published)  # fmt: skip
+
+
+# ── before it: what is asked for, and what is known ──────────────────────────────────────────────────────────────────
+
+
+def survey(a: argparse.Namespace) -> dict[str, Any]:
+    """A first walk over the tasks, that keeps none: how many, what was left out, how long the prompts are."""
+    about: dict[str, Any] = {}
+    lengths = [len(bare(task.shown(), a.style).messages[-1]["content"]) for task in tasks_of(a, about)]
+    if not lengths:
+        raise TaskError(f"{a.tasks} holds no task that can be used: name another with --tasks")
+    return {**about, "asked": len(lengths), "prompt_characters": sum(lengths)}
+
+
+def bill(a: argparse.Namespace, data: dict[str, Any]) -> dict[str, Any]:
+    """The largest numbers of calls and tokens, by stage: every task all-fail, every reply at the cap."""
+    n, shared = data["asked"], a.particles * (len(a.arms) - 1) if a.share_round0 else 0
+    calls = {
+        "base": n * a.base_samples,
+        "arms": n * (len(a.arms) * a.particles * a.rounds - shared),
+        "noise_runs": n * a.noise_runs * a.particles * a.rounds,
+    }
+    bare_tokens = data["prompt_characters"] / n / 3  # characters a token, on the low side
+    shown_tokens = 2 * (a.max_tokens + 400)  # two programs at the cap, each with a clipped test
+    refines = [arm for arm in a.arms if arm != "resample"]
+    refined = n * len(refines) * a.particles * (a.rounds - 1)
+    prompts = round(sum(calls.values()) * bare_tokens + refined * shown_tokens)
+    completions = sum(calls.values()) * a.max_tokens
+    usd = (prompts * a.price[0] + completions * a.price[1]) / 1e6 if a.price else None
+    tokens = {"prompt": prompts, "completion": completions}
+    return {"calls": calls, "tokens": tokens, "usd": usd}
+
+
+def versions() -> dict[str, str | None]:
+    """What made the numbers: this program, its commit, Python, and the libraries it stands on."""
+    import platform
+    import subprocess
+    from importlib.metadata import PackageNotFoundError, version
+
+    here = Path(__file__).resolve().parent
+    git = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12", "--match="]
+    try:
+        commit = subprocess.run(git, capture_output=True, text=True, timeout=10).stdout.strip() or None
+    except (OSError, subprocess.TimeoutExpired):
+        commit = None
+    found: dict[str, str | None] = {"swarm-rescue": VERSION, "commit": commit, "python": platform.python_version()}
+    for name in ("openai", "pyarrow", "numpy", "scipy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def identity_of(a: argparse.Namespace, model: str | None, data: dict[str, Any]) -> dict[str, Any]:
+    identity = {name: getattr(a, name) for name in IDENTITY}
+    return {**identity, "model": model, "revision": data["revision"]}
+
+
+def plan_of(a: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(a, name) for name in PLAN}
+
+
+def say_plan(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any]) -> str:
+    """What is going to be asked, and of whom, before it is."""
+    costs = bill(a, data)
+    calls, tokens = costs["calls"], costs["tokens"]
+    median = f", median rating {data['median_rating']:g}" if data["median_rating"] else ""
+    out = "; ".join(f"{count} {reason}" for reason, count in data["left_out"].items()) or "none"
+    stages = ", ".join(f"{number:,} for {stage.replace('_', ' ')}" for stage, number in calls.items() if number)
+    usd = f", at most {costs['usd']:,.2f} usd" if costs["usd"] is not None else ""
+    published = "\nas published: the starred departures of the README are taken back" if a.as_published else ""
+    said = [f"warning: {line}" for line in server["warnings"]] + [f"server: {line}" for line in server["facts"]]
+    return (
+        "\n".join(
+            [
+                f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}"
+                f"{', revision ' + data['revision'] if data['revision'] else ''}{median}; left out: {out}",
+                *data["notes"],
+                f"calls: at most {sum(calls.values()):,} ({stages})",
+                f"tokens: at most {tokens['completion']:,} out, about {tokens['prompt']:,} in{usd}",
+                f"policy: {server['model']}, temperature {a.temperature:g}, "
+                + ("top_p left to the server" if a.as_published else f"top_p {a.top_p:g}")
+                + f", {a.max_tokens:,} tokens a reply, thinking {a.thinking}; what is not sent (top_k, min_p, penalties) "
+                "stays as the server has it",
+                *said,
+            ]
+        )
+        + published
+    )
+
+
+# ── doing ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def nothing_left(log: Log, a: argparse.Namespace) -> bool:
+    """Whether the folder holds every attempt that these flags ask for: the same walk, with nobody to make one."""
+    room, watch = asyncio.Semaphore(1), Watch(0, 0)
+    try:
+        session = Session(log, None, seed=a.seed, room=room, watch=watch)
+        await experiment(tasks_of(a), log, session, a, watch)
+    except Owing:
+        return False
+    return True
+
+
+async def sample(log: Log, a: argparse.Namespace, data: dict[str, Any]) -> None:
+    """Everything that costs: probe, plan, then the experiment. It writes the folder; the report is told from there."""
+    from endpoint import FakePolicy
+    from grader import Grader
+
+    def record(event: dict[str, Any]) -> None:
+        budget.count(event)
+        log.append(EVENTS, {**event, "time": round(time.time(), 3)})
+        if a.verbose:
+            note(dumps(event))
+
+    budget = Budget(a.stop_after, a.price or (0.0, 0.0), log.events())
+    async with FakePolicy(log=record) if a.dry_run else policy_of(a, a.model, record) as policy:
+        server = await policy.probe()
+        changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
+        note(say_plan(a, data, server))
+        async with Grader(workers=a.workers, as_published=a.as_published) as grader:
+            write_down(log, a, data, server, grader, changed)
+            costs = bill(a, data)
+            watch = Watch(sum(costs["calls"].values()) - len(log), a.concurrency)
+            async with sampling(log, policy, grader, a, budget, watch) as session:
+                await experiment(tasks_of(a), log, session, a, watch)
+    log.write_json("config.json", {**log.config, "ended": time.time()})
+
+
+def write_down(
+    log: Log, a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any], grader: Any, changed: list[str]
+) -> None:
+    """config.json and plan.json, before the first sample; later only what has grown, as an amendment of the plan."""
+    from measure import make_plan
+
+    old = (log.read("config.json") if len(log) else None) or {}
+    if old and old["rules"] != grader.rules:
+        note(f"warning: earlier attempts were graded under {old['rules']}, now it is {grader.rules}; "
+             f"--regrade brings all under one")  # fmt: skip
+    config = {
+        "identity": identity_of(a, server["model"], data),
+        "plan": plan_of(a),
+        "free": {name: getattr(a, name) for name in FREE},
+        "versions": versions(),
+        "data": data,
+        "server": server,
+        "tier": grader.tier,
+        "rules": grader.rules,
+        "grades": old.get("grades", "attempts"),
+        "price": a.price,
+        "dry_run": a.dry_run,
+        "started": old.get("started") or time.time(),
+        "ended": None,
+    }
+    costs = bill(a, data)
+    plan = log.plan if old else None
+    if plan is None:
+        plan = make_plan(config, data["asked"], data["median_rating"], costs["calls"], costs["tokens"])
+        plan = {**plan, "written": time.time(), "amendments": []}
+    elif changed:
+        plan["amendments"].append(
+            {"time": time.time(), "after_attempts": len(log), "changed": changed, "calls": costs["calls"]}
+        )
+    log.write_json("plan.json", plan)
+    log.write_json("config.json", {**config, "plan_digest": digest({**plan, "amendments": []})})
+
+
+def make(a: argparse.Namespace, folder: Folder) -> int:
+    """Sample what the folder lacks: the exit code."""
+    old = folder.read("config.json")
+    if old and old["dry_run"] != a.dry_run and not a.fresh:
+        raise RecordsError(f"{a.out} holds a {'dry' if old['dry_run'] else 'real'} run: use another --out, or --fresh")
+    data = survey(a)
+    if a.plan:
+        return plan_only(a, data)
+    if a.fresh and a.out.exists():
+        aside = next(path for k in itertools.count(1) if not (path := a.out.with_name(f"{a.out.name}.{k}")).exists())
+        a.out.rename(aside)
+        note(f"the old folder is {aside} now")
+    with Log(a.out) as log:
+        for line in log.mended:
+            note(line)
+        if old and len(log):
+            a.model = a.model or old["identity"]["model"]
+            if not log.settle(identity_of(a, a.model, data), plan_of(a)) and asyncio.run(nothing_left(log, a)):
+                note("nothing is left to ask")
+                return DONE
+        return conduct(sample(log, a, data), log)
+
+
+def plan_only(a: argparse.Namespace, data: dict[str, Any]) -> int:
+    from endpoint import EndpointFault, FakePolicy
+
+    async def ask() -> dict[str, Any]:
+        async with FakePolicy() if a.dry_run else policy_of(a, a.model, lambda event: None) as policy:
+            return await policy.probe()
+
+    try:
+        print(say_plan(a, data, asyncio.run(ask())))
+    except EndpointFault as why:
+        return complain(why, ENDPOINT)
+    return DONE
+
+
+# ── telling ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tell(a: argparse.Namespace, folder: Folder) -> None:
+    """The report, results.json, rescued.jsonl and report.html, from what is on disk and nothing else."""
+    import report
+
+    import export
+    from measure import measure, regraded
+
+    config, cards, passing = folder.config, list(folder.cards()), []
+
+    def attempts() -> Iterator[Attempt]:
+        if config["grades"] == "attempts":
+            return folder.attempts()
+        return regraded(folder.attempts(), folder.checks(), config["grades"])
+
+    def noting() -> Iterator[Attempt]:
+        for attempt in attempts():
+            if attempt.passed:
+                passing.append(attempt)
+            yield attempt
+
+    if a.margin is not None and a.margin != config["plan"]["margin"]:
+        config["plan"]["margin"] = a.margin
+        config["exploratory_margin"] = True
+    results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan)
+    calibration = folder.read("calibration.json")
+    folder.write_json("results.json", results)
+    folder.write("rescued.jsonl", export.FORMATS["rows"](passing, cards, config))
+    print(dumps(results, indent=1) if a.json else report.text(results, calibration=calibration))
+    folder.write("report.html", report.page(results, attempts(), cards, config, calibration))
+    for name, number in Counter(name for name, _ in folder.unreadable).items():
+        note(f"{number} lines of {name} cannot be read; the next run moves them aside and asks again")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = flags()
+    a = settings(parser, argv)
+    folder = Folder(a.out)
+    try:
+        code = DONE
+        if a.regrade:
+            from regrade import regrade
+
+            code = regrade(a)
+        elif not a.reuse:
+            code = make(a, folder)
+        if code in (DONE, LIMIT) and not a.plan:
+            tell(a, folder)
+        return code
+    except (RecordsError, TaskError) as why:
+        return complain(why)
+    except DiskFault as why:
+        return complain(why, GRADER)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,522 @@
+"""Where an attempt is born, and what the commands that sample have in common.
+
+`Worker.answer` draws a reply and grades it: the unit of work, and the seam for many machines. `Session.ask` is the
+one way an attempt comes into being: it is taken from disk where the folder holds it under the same prompt, awaited
+where it is in flight, and made otherwise. `Session.play` drives a swarm to its end; a resume is the same walk,
+answered from disk.
+
+All tasks, arms and re-runs are in flight together, bounded three times over: tasks (their tests are in memory),
+requests (the slots of the endpoint), and replies drawn but not yet graded. Faults and limits stop a run, and never
+become grades.
+
+Left out: what is asked (swarm.py), how a server is spoken to (endpoint.py), what a program is worth (grader.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import shlex
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from records import EVENTS, OWED, DiskFault, Log, RecordsError
+from swarm import Attempt, Flow, Prompt, Slot
+from tasks import LETTERS, Task, TaskError
+
+if TYPE_CHECKING:  # imported where they are used, so that telling needs neither
+    from endpoint import Reply
+    from grader import Grade
+
+DONE, BAD_INPUT, LIMIT, ENDPOINT, GRADER, INTERRUPTED = 0, 2, 3, 4, 5, 130  # exit codes
+
+
+class LimitReached(Exception):
+    """--stop-after: everything is saved, and something is left to ask."""
+
+
+class Owing(Exception):
+    """An attempt is not on disk, and nobody is there to make it."""
+
+
+# ── the unit of work ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Draws(Protocol):
+    """endpoint.Policy, or the fake policy of a dry run."""
+
+    async def draw(self, messages: list[dict[str, str]], seed: int) -> Reply: ...
+
+
+class Grades(Protocol):
+    """grader.Grader, or what stands in its place for SQL and for a judge."""
+
+    async def grade(self, reply: str, task: Task) -> Grade: ...
+
+
+class Worker(NamedTuple):
+    """A policy and a grader, side by side."""
+
+    policy: Draws
+    grader: Grades
+
+    async def answer(
+        self,
+        task: Task,
+        messages: list[dict[str, str]],
+        seed: int,
+        paid: Reply | None = None,
+        keep: Callable[[Reply], None] = lambda reply: None,
+    ) -> tuple[Reply, Grade]:
+        """Draw and grade. `paid` is a reply from an earlier start; `keep` is told of a reply before it is graded."""
+        reply = paid or await self.policy.draw(messages, seed)
+        keep(reply)
+        if reply.finish_reason == "context_overflow":
+            from grader import Grade
+
+            letters = LETTERS["context_overflow"] * len(task.visible)
+            return reply, Grade(None, 0.0, False, "context_overflow", letters, got="context_overflow")
+        return reply, await self.grader.grade(reply.text, task)
+
+
+class Budget:
+    """--stop-after: what may still be spent. Calls, tokens and usd count from the folder's events, over all starts."""
+
+    def __init__(self, limits: dict[str, float], price: tuple[float, float], events: Iterator[dict[str, Any]]) -> None:
+        self.limits = limits
+        self.price = price  # usd a million tokens, in and out
+        self.spent = dict.fromkeys(("calls", "tokens", "usd"), 0.0)
+        self.in_flight = 0
+        self.start = time.monotonic()
+        for event in events:
+            self.count(event)
+
+    def count(self, event: dict[str, Any]) -> None:
+        if event.get("event") == "answered":
+            given, made = event.get("prompt_tokens") or 0, event.get("completion_tokens") or 0
+            self.spent["calls"] += 1
+            self.spent["tokens"] += given + made
+            self.spent["usd"] += (given * self.price[0] + made * self.price[1]) / 1e6
+
+    def allow(self) -> None:
+        """LimitReached where one more request is one too many."""
+        now = {**self.spent, "minutes": (time.monotonic() - self.start) / 60}
+        now["calls"] += self.in_flight
+        for name, most in self.limits.items():
+            if now[name] >= most:
+                raise LimitReached(f"--stop-after {name}={most:g} is reached; everything is saved")
+
+
+class Paced:
+    """A policy behind its slots and its budget. It measures how full the slots were, and what held them back."""
+
+    def __init__(self, policy: Draws, slots: int, budget: Budget, grading_is_behind: Callable[[], bool]) -> None:
+        self.policy, self.slots, self.budget = policy, slots, budget
+        self._free = asyncio.Semaphore(slots)
+        self._behind = grading_is_behind
+        self._since = time.monotonic()
+        self.seconds = dict.fromkeys(("busy", "grading", "work"), 0.0)  # slot-seconds; idle ones by what was missing
+
+    def clock(self) -> None:
+        """Book the slot-seconds since the last change."""
+        now = time.monotonic()
+        busy, passed, self._since = self.budget.in_flight, now - self._since, now
+        self.seconds["busy"] += busy * passed
+        self.seconds["grading" if self._behind() else "work"] += (self.slots - busy) * passed
+
+    async def draw(self, messages: list[dict[str, str]], seed: int) -> Reply:
+        async with self._free:
+            self.budget.allow()
+            self.clock()
+            self.budget.in_flight += 1
+            try:
+                return await self.policy.draw(messages, seed)
+            finally:
+                self.clock()
+                self.budget.in_flight -= 1
+
+
+# ── the only way an attempt comes into being ─────────────────────────────────────────────────────────────────────────
+
+
+class Session:
+    """Attempts by slot: from disk, in flight, or made now. Without a worker it only reads, and raises Owing."""
+
+    def __init__(
+        self, log: Log, worker: Worker | None, *, seed: int, room: asyncio.Semaphore, watch: Callable[[Attempt], None]
+    ) -> None:
+        self.log, self.worker, self.seed, self.watch = log, worker, seed, watch
+        self._room = room  # for requests in flight and replies that wait for their grade, together
+        self._flying: dict[Slot, asyncio.Task[Attempt]] = {}
+        self._in_hand: dict[Slot, dict[str, Any]] = {}  # paid, not yet graded
+        self._owed = log.owed()
+
+    async def ask(self, task: Task, slot: Slot, prompt: Prompt) -> Attempt:
+        """The attempt of a slot. RecordsError where the folder holds it under another prompt or task."""
+        if slot not in self._flying:
+            if attempt := self.log.get(slot):
+                self._same(task, slot, prompt, attempt.task_sha, attempt.prompt_sha)
+                return attempt
+            if self.worker is None:
+                raise Owing
+            flight = asyncio.create_task(self._make(self.worker, task, slot, prompt))
+            flight.add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._flying[slot] = flight
+        return await asyncio.shield(self._flying[slot])  # others may wait for it too, and a limit lets it land
+
+    def _same(self, task: Task, slot: Slot, prompt: Prompt, task_sha: str, prompt_sha: str) -> None:
+        if (task_sha, prompt_sha) != (task.digest, prompt.sha()):
+            what = "task" if task_sha != task.digest else "prompt"
+            raise RecordsError(
+                f"{self.log.path} holds {slot.within_task()} of {slot.task_id} under another {what}, so its reply "
+                f"is no answer to this one: use another --out, or --fresh to move the folder aside"
+            )
+
+    async def _make(self, worker: Worker, task: Task, slot: Slot, prompt: Prompt) -> Attempt:
+        from endpoint import Reply
+
+        def keep(reply: Reply) -> None:
+            shas = {"task_sha": task.digest, "prompt_sha": prompt.sha()}
+            self._in_hand[slot] = {"slot": list(slot), **shas, "reply": reply._asdict()}
+
+        try:
+            paid = None
+            if row := self._owed.pop(slot, None):
+                self._in_hand[slot] = row
+                self._same(task, slot, prompt, row["task_sha"], row["prompt_sha"])
+                paid = Reply(**row["reply"])
+            async with self._room:
+                seed = slot.seed(self.seed)
+                reply, grade = await worker.answer(task, prompt.messages, seed, paid, keep)
+            attempt = _attempt(task, slot, prompt, seed, reply, grade)
+            self.log.add(attempt)
+            self._in_hand.pop(slot, None)
+            self.watch(attempt)
+            return attempt
+        finally:
+            del self._flying[slot]
+
+    async def play(self, task: Task, flow: Flow) -> list[Attempt]:
+        """Drive one swarm to its end: all its attempts, round by round."""
+        seen: list[Attempt] = []
+        try:
+            asks = next(flow)
+            while True:
+                answers = await asyncio.gather(*(self.ask(task, *ask) for ask in asks))
+                seen += answers
+                asks = flow.send(answers)
+        except StopIteration:
+            return seen
+
+    async def close(self, land: bool) -> None:
+        """End what is in flight: let it land, or drop it; replies in hand go to owed.jsonl, to be used first."""
+        flights = list(self._flying.values())
+        for flight in flights if not land else ():
+            flight.cancel()
+        await asyncio.gather(*flights, return_exceptions=True)
+        rows = [*self._in_hand.values(), *self._owed.values()]
+        if rows or (self.log.path / OWED).exists():
+            self.log.rewrite(OWED, rows)
+
+
+def _attempt(task: Task, slot: Slot, prompt: Prompt, seed: int, reply: Reply, grade: Grade) -> Attempt:
+    passes = LETTERS["pass"]
+    return Attempt(
+        *slot,
+        seed=seed,
+        task_sha=task.digest,
+        prompt_sha=prompt.sha(),
+        parent=prompt.parent and prompt.parent.within_task(),
+        social=prompt.social and prompt.social.within_task(),
+        reply=reply.text,
+        reasoning=reply.reasoning,
+        code=grade.code,
+        finish_reason=reply.finish_reason,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        fitness=grade.fitness,
+        visible_passed=grade.visible.count(passes),
+        visible_total=len(task.visible),
+        hidden_passed=grade.hidden.count(passes),
+        hidden_total=len(task.hidden),
+        passed=grade.passed,
+        outcome=grade.outcome,
+        visible_tests=grade.visible,
+        hidden_tests=grade.hidden,
+        got=grade.got,
+        got_start=grade.got_start,
+        cpu_seconds=round(grade.cpu_seconds, 6),
+        latency_seconds=round(reply.latency_seconds, 3),
+        tries=reply.tries,
+        time=round(time.time(), 3),
+    )
+
+
+# ── driving many tasks, and watching it ──────────────────────────────────────────────────────────────────────────────
+
+
+async def each(tasks: Iterator[Task], do: Callable[[Task], Awaitable[None]], at_once: int) -> None:
+    """Do something to every task, so many at once. The first exception ends it; tasks are read off the event loop."""
+    running: set[asyncio.Future[None]] = set()
+
+    async def start(task: Task) -> None:
+        await do(task)
+
+    try:
+        while task := await asyncio.to_thread(next, tasks, None):
+            running.add(asyncio.create_task(start(task)))
+            if len(running) >= at_once:
+                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for one in done:
+                    one.result()
+        for one in asyncio.as_completed(running):
+            await one
+    finally:
+        for one in running:
+            one.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+class Watch:
+    """The bar on a terminal, or a line a minute elsewhere: attempts, rate, slots, retries, rescued, time left."""
+
+    def __init__(self, most: int, slots: int) -> None:
+        from tqdm import tqdm
+
+        self.most, self.slots, self.made, self.on_disk = most, slots, 0, 0
+        self.rescued: set[str] = set()
+        self.tokens = 0
+        self.state: Any = None  # endpoint.Policy.state: in_flight, retries, waiting, last_error
+        self.start = time.monotonic()
+        self.bar = tqdm(
+            total=most, unit="attempt", file=sys.stderr, disable=not sys.stderr.isatty(), dynamic_ncols=True
+        )
+
+    def __call__(self, attempt: Attempt) -> None:
+        """An attempt was made."""
+        self.made += 1
+        self.tokens += (attempt.prompt_tokens or 0) + (attempt.completion_tokens or 0)
+        self.bar.set_postfix_str(self.words(), refresh=False)
+        self.bar.update()
+
+    def not_needed(self, attempts: int) -> None:
+        """So many attempts of the plan's largest number need not be made, or stood on disk."""
+        self.most -= attempts
+        self.bar.total = self.most
+
+    def words(self) -> str:
+        parts = [f"rescued {len(self.rescued)}", f"tokens {self.tokens:,}"]
+        if self.state is not None:
+            parts.append(f"slots {self.state.in_flight}/{self.slots}")
+            if self.state.retries:
+                parts.append(f"retries {self.state.retries} (last: {self.state.last_error})")
+            if self.state.waiting:
+                parts.append(f"{self.state.waiting} waiting")
+        return ", ".join(parts)
+
+    async def beat(self, every: float = 60.0) -> None:
+        """A line a minute where there is no terminal."""
+        while self.bar.disable:
+            await asyncio.sleep(every)
+            rate = self.made / (time.monotonic() - self.start) * 60
+            left = f"at most {(self.most - self.made) / rate:,.0f} min left" if rate else "nothing yet"
+            note(f"{self.made:,} of at most {self.most:,} attempts, {rate:,.0f}/min, {self.words()}, {left}")
+
+
+@contextlib.asynccontextmanager
+async def sampling(
+    log: Log, policy: Any, grader: Grades, a: argparse.Namespace, budget: Budget, watch: Watch
+) -> AsyncIterator[Session]:
+    """A session over an entered policy and grader; on the way out nothing that was paid is lost."""
+    room = asyncio.Semaphore(5 * a.concurrency)
+    paced = Paced(policy, a.concurrency, budget, room.locked)
+    session = Session(log, Worker(paced, grader), seed=a.seed, room=room, watch=watch)
+    watch.state = getattr(policy, "state", None)
+    heart = asyncio.create_task(watch.beat())
+    land = True
+    try:
+        yield session
+    except LimitReached:
+        raise
+    except BaseException:
+        land = False
+        raise
+    finally:
+        heart.cancel()
+        await session.close(land)
+        watch.bar.close()
+        paced.clock()
+        seconds = {f"{name}_slot_seconds": round(value, 3) for name, value in paced.seconds.items()}
+        log.append(EVENTS, {"event": "slots", "slots": a.concurrency, "time": time.time(), **seconds})
+
+
+def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:
+    """Run a command's sampling to its end: the exit code, and one line where it did not come to it."""
+    from endpoint import EndpointFault
+    from grader import GraderFault
+
+    began, code = time.time(), DONE
+    log.append(EVENTS, {"event": "start", "time": began})
+    # A scheduler's SIGTERM is to be as gentle as Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        asyncio.run(work)
+    except LimitReached as why:
+        code = stop(LIMIT, why)
+    except EndpointFault as why:
+        code = stop(ENDPOINT, why)
+    except (GraderFault, DiskFault) as why:
+        code = stop(GRADER, why)
+    except (RecordsError, TaskError) as why:
+        code = complain(why)
+    except KeyboardInterrupt:
+        code = stop(INTERRUPTED, "interrupted; everything is saved")
+    with contextlib.suppress(DiskFault):
+        ended = time.time()
+        log.append(EVENTS, {"event": "end", "time": ended, "code": code, "seconds": round(ended - began, 3)})
+    return code
+
+
+def note(text: str) -> None:
+    """A line of the log."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def complain(why: object, code: int = BAD_INPUT) -> int:
+    """One line, and the exit code."""
+    note(f"{sys.argv[0].rsplit('/')[-1]}: {why}")
+    return code
+
+
+def stop(code: int, why: object) -> int:
+    """Say why a run ended before its end, and the command that continues it."""
+    words = [word for word in sys.argv if word != "--fresh"]
+    note(f"{sys.argv[0].rsplit('/')[-1]}: {why}\nto continue: python {shlex.join(words)}")
+    return code
+
+
+# ── the flags of every command that asks an endpoint ─────────────────────────────────────────────────────────────────
+
+
+def policy_flags(identity: Any, free: Any, max_tokens: int = 2048) -> None:
+    """What decides a reply goes to the identity flags, how it is fetched to the free ones."""
+    identity.add_argument("--model", help="name of the model (default: the one the server serves)")
+    identity.add_argument("--temperature", type=_number(0), default=1.0, help="(default: 1)")
+    identity.add_argument("--top-p", type=_number(0, 1), default=1.0, help="always sent (default: 1)")
+    identity.add_argument(
+        "--max-tokens", type=count(1), default=max_tokens, help=f"tokens a reply (default: {max_tokens})"
+    )
+    identity.add_argument(
+        "--thinking", choices=("off", "on", "server"), default="off", help="server: left to the server (default: off)"
+    )
+    identity.add_argument("--extra-body", type=_object, default=None, metavar="JSON", help="sent with every request")
+    free.add_argument(
+        "--base-url", action="append", metavar="URL", help="OpenAI-compatible; repeatable (default: OPENAI_BASE_URL)"
+    )
+    free.add_argument("--concurrency", type=count(1), default=64, help="requests in flight (default: 64)")
+    free.add_argument("--workers", type=count(1), help="grader processes (default: one a core)")
+    free.add_argument(
+        "--request-timeout", type=_number(0.001), default=600.0, metavar="SECONDS", help="a request (default: 600)"
+    )
+    free.add_argument(
+        "--give-up-after",
+        type=_number(0.001),
+        default=10.0,
+        metavar="MINUTES",
+        help="stop when nothing has succeeded for so long (default: 10)",
+    )
+    free.add_argument(
+        "--stop-after",
+        type=_limits,
+        default={},
+        metavar="LIMITS",
+        help="calls=N,tokens=N,minutes=M,usd=U: stop there, saved; all but minutes hold across restarts",
+    )
+    free.add_argument("--price", type=_price, metavar="IN,OUT", help="usd a million tokens")
+
+
+def policy_of(a: argparse.Namespace, model: str | None, log: Callable[[dict[str, Any]], None]) -> Any:
+    """The endpoint's policy as the flags describe it."""
+    import os
+
+    from endpoint import Policy, default_base_urls
+
+    return Policy(
+        a.base_url or default_base_urls(),
+        model,
+        api_key=os.environ.get("OPENAI_API_KEY"),
+        temperature=a.temperature,
+        top_p=a.top_p,
+        max_tokens=a.max_tokens,
+        thinking=a.thinking,
+        extra_body=a.extra_body,
+        request_timeout=a.request_timeout,
+        give_up_after=60 * a.give_up_after,
+        concurrency=a.concurrency,
+        log=log,
+    )
+
+
+class Flags(argparse.ArgumentParser):
+    """No abbreviations, and an error of one line."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **how)
+
+    def error(self, message: str) -> Any:
+        self.exit(BAD_INPUT, f"{self.prog}: {message} (python {self.prog} --help lists the flags)\n")
+
+
+def count(least: int) -> Callable[[str], int]:
+    def whole(text: str) -> int:
+        if not text.isascii() or not text.lstrip("-").isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} up")
+        return int(text)
+
+    return whole
+
+
+def _number(least: float, most: float = float("inf")) -> Callable[[str], float]:
+    def number(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not (least <= value <= most and value < float("inf")):
+            upper = "up" if most == float("inf") else f"to {most:g}"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least:g} {upper}")
+        return value
+
+    return number
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object")
+    return value
+
+
+def _limits(text: str) -> dict[str, float]:
+    limits = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if name not in ("calls", "tokens", "minutes", "usd"):
+            raise argparse.ArgumentTypeError(f"{part!r} is none of calls=N, tokens=N, minutes=M, usd=U")
+        limits[name] = _number(0)(value)
+    return limits
+
+
+def _price(text: str) -> tuple[float, float]:
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is not IN,OUT (usd a million tokens)")
+    return _number(0)(parts[0]), _number(0)(parts[1])

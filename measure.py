@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -41,6 +42,7 @@ ALPHA = 0.05
 MARGIN = {"rescue_rate": 0.05, "per_sample": 0.01}  # smallest difference worth acting on, as a fraction
 TRUNCATED_WARNING = 0.10  # share of replies cut at max_tokens above which the figures describe the cap
 RATING_BAND = 400  # rating points a band, in by_tag
+TAG_VALUES = 12  # a tag with more values than that is told in bands, or not at all
 PLAN_DISCORDANCE = (
     0.09  # share of tasks on which two arms disagree: the published runs show .07 to .10 at all-fail tasks
 )
@@ -749,6 +751,442 @@ def _arms_first(t: Table, names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
 
 
+def coverage(t: Table) -> dict[str, Any]:
+    """Share of tasks with a pass after 1..B samples.
+
+    `pass_at_k`: the unbiased estimate from all B draws, where those are exchangeable (resample on full budgets).
+    `by_round`: k samples are spent as the arm spends them, whole rounds first and then any j of the next one; right for
+    arms that refine, and where arms stop. Wilson intervals around the mean share, widened to whole tasks.
+    """
+    out = {}
+    for arm in t.arms:
+        play, use = t.play(arm), t.given & t.play(arm).done
+        n, full = int(use.sum()), _ran_full(t, arm)
+        if arm == CONTROL and full:
+            drawn, passes = play.drawn[use].sum(axis=1), play.passes[use].sum(axis=1)
+            curves = [stats.pass_at_k(drawn, passes, k) for k in range(1, t.particles * t.rounds + 1)]
+        else:
+            before = np.zeros(n, dtype=bool)
+            curves = []
+            for r in range(t.rounds):
+                passes = play.passes[use, r]
+                curves += [
+                    np.where(before, 1.0, stats.pass_at_k(np.full(n, t.particles), passes, j))
+                    for j in range(1, t.particles + 1)
+                ]
+                before = before | (passes > 0)
+        count = np.array([curve.sum() for curve in curves]) if n else np.zeros(len(curves))
+        lo = stats.proportion_ci(np.floor(count + 1e-9), n, level=LEVEL).lo
+        hi = stats.proportion_ci(np.ceil(count - 1e-9), n, level=LEVEL).hi
+        out[arm] = {
+            "n": n,
+            "method": "pass_at_k" if arm == CONTROL and full else "by_round",
+            "share": (count / n).tolist() if n else [math.nan] * len(curves),
+            "interval": [list(pair) for pair in zip(lo.tolist(), hi.tolist(), strict=True)],
+        }
+    return out
+
+
+def _active(t: Table, arm: str, r: int) -> Any:
+    """(tasks,) bool: given to the arms, and round r drawn by the arm and the control alike.
+
+    Where either of them stops at its first pass, only tasks that neither had solved before: what one arm's luck takes
+    away is taken from both.
+    """
+    one, two = t.play(arm), t.play(CONTROL) if CONTROL in t.arms else t.play(arm)
+    drawn = (one.drawn[:, : r + 1] == t.particles) & (two.drawn[:, : r + 1] == t.particles)
+    use = t.given & one.done & two.done & drawn.all(axis=1)
+    if not (_ran_full(t, arm) and (CONTROL not in t.arms or _ran_full(t, CONTROL))):
+        use = use & ~one.passes[:, :r].any(axis=1) & ~two.passes[:, :r].any(axis=1)
+    return use
+
+
+class _Round(NamedTuple):
+    """A round on some tasks, a number a task: means over its programs."""
+
+    best: Any  # best-so-far fitness of a particle
+    shown: Any  # programs that pass every visible test
+    hidden: Any  # hidden tests passed, none for a program that fails a visible test
+    programs: int  # all of the round
+    shown_programs: int
+    passed: int
+    among: list[float]  # share of hidden tests passed, of each program that passes every visible test
+
+
+def _round(t: Table, play: Play, use: Any, r: int) -> _Round:
+    row = play.row[use]
+    best = t.of("fitness", row[:, : r + 1], 0.0).max(axis=1, initial=0.0)
+    shown = t.of("shown", row[:, r], False).astype(bool)
+    hidden = np.where(shown, t.of("hidden", row[:, r], math.nan), 0.0)
+    return _Round(
+        best.mean(axis=1),
+        shown.mean(axis=1),
+        np.nan_to_num(hidden).mean(axis=1),
+        int((row[:, r] >= 0).sum()),
+        int(shown.sum()),
+        int(t.of("passed", row[:, r], False).sum()),
+        hidden[shown & ~np.isnan(hidden)].tolist(),
+    )
+
+
+def _mean(values: Any) -> float:
+    return float(np.mean(values)) if len(values) else math.nan
+
+
+def _mean_interval(values: Any) -> dict[str, Any]:
+    """Mean over tasks and its bootstrap interval; none where every task says the same."""
+    lo, hi = stats.bootstrap_ci(values, level=LEVEL, rng=_rng())
+    same = len(values) > 0 and bool(np.all(values == values[0]))
+    return {"mean": _mean(values), "interval": [math.nan, math.nan] if same else [lo, hi]}
+
+
+def climb(t: Table) -> dict[str, Any]:
+    """Do programs climb the tests they are shown, and do the hidden tests follow.
+
+    `moved` is the last round that still has active tasks against round 0, a number a task: the share of programs that
+    pass every visible test (shown), and the mean share of hidden tests passed, nothing for a program that fails a
+    visible test (hidden). A pass moves both alike, so gap = shown - hidden is the climb that the hidden tests do not
+    follow. `against_resample` takes the control's movement on the same tasks off: what the arm adds to fresh draws.
+    """
+    out = {}
+    for arm in t.arms:
+        play = t.play(arm)
+        control = t.play(CONTROL) if CONTROL in t.arms else None
+        rounds, last = [], 0
+        for r in range(t.rounds):
+            use = _active(t, arm, r)
+            raw, mine = _round(t, play, t.given & play.done, r), _round(t, play, use, r)
+            if use.any():
+                last = r
+            against = control is not None and arm != CONTROL
+            active = {
+                "tasks": int(use.sum()),
+                "arm": _climbed(mine),
+                "resample": _climbed(_round(t, control, use, r)) if control is not None and against else None,
+            }
+            rounds.append(
+                {
+                    "round": r,
+                    "programs": raw.programs,
+                    "all_visible": raw.shown_programs,
+                    "all_visible_share": raw.shown_programs / raw.programs if raw.programs else math.nan,
+                    "passed": raw.passed,
+                    "active": active,
+                }
+            )
+        out[arm] = {"rounds": rounds, "moved": None, "against_resample": None}
+        if not last:
+            continue
+        use = _active(t, arm, last)
+        own = _movement(t, play, use, last)
+        out[arm]["moved"] = {"from_round": 0, "to_round": last, "n": int(use.sum())} | {
+            name: _mean_interval(values) for name, values in own.items()
+        }
+        if control is not None and arm != CONTROL:
+            theirs = _movement(t, control, use, last)
+            out[arm]["against_resample"] = {name: _mean_interval(own[name] - theirs[name]) for name in own}
+    return out
+
+
+def _climbed(this: _Round) -> dict[str, Any]:
+    return {
+        "best_fitness": _mean(this.best),
+        "shown": _mean(this.shown),
+        "hidden": _mean(this.hidden),
+        "hidden_among_shown": _mean(this.among),
+        "shown_programs": this.shown_programs,
+    }
+
+
+def _movement(t: Table, play: Play, use: Any, last: int) -> dict[str, Any]:
+    start, end = _round(t, play, use, 0), _round(t, play, use, last)
+    shown, hidden = end.shown - start.shown, end.hidden - start.hidden
+    return {"shown": shown, "hidden": hidden, "gap": shown - hidden}
+
+
+def signal(t: Table) -> dict[str, Any]:
+    """What a refine prompt had to offer: how often the own best was at zero, and how often the other's was higher."""
+    out = {}
+    fitness = t.columns["fitness"]
+    for arm in t.arms:
+        rows = t.play(arm).row[t.given].ravel()
+        prompts = zero = paired_prompts = better = 0
+        for row in rows[rows >= 0].tolist():
+            parent, social = t.columns["parent"][row], t.columns["social"][row]
+            own = t.shown.get((int(t.columns["task"][row]), parent)) if parent else None
+            if own is None:
+                continue
+            prompts += 1
+            zero += fitness[own] == 0
+            other = t.shown.get((int(t.columns["task"][row]), social)) if social else None
+            if other is not None:
+                paired_prompts += 1
+                better += fitness[other] > fitness[own]
+        out[arm] = {
+            "refine_prompts": prompts,
+            "own_zero": int(zero),
+            "own_zero_share": zero / prompts if prompts else math.nan,
+            "with_neighbour": paired_prompts,
+            "neighbour_better": int(better),
+            "neighbour_better_share": better / paired_prompts if paired_prompts else math.nan,
+        }
+    return out
+
+
+def anchoring(t: Table) -> dict[str, Any]:
+    """How far programs move from where their particle began, and how far they lie apart from each other.
+
+    Similarity is the Dice overlap of two programs' stripped lines as multisets: 1 for the same lines, 0 for none in
+    common. Means over tasks of means over programs; attempts without a program are left out.
+    """
+    return {arm: [_apart(t, t.play(arm), r) for r in range(t.rounds)] for arm in t.arms}
+
+
+def _overlaps(lines: list[Any]) -> Any:
+    """(n, n) Dice overlaps of n programs as sets of numbered lines: one product of 0/1 rows."""
+    sizes = np.array([len(one) for one in lines])
+    _, place = np.unique(np.concatenate([np.asarray(one, dtype=np.int64) for one in lines]), return_inverse=True)
+    marks = np.zeros((len(lines), int(place.max(initial=-1)) + 1), dtype=np.float32)
+    marks[np.repeat(np.arange(len(lines)), sizes), place.ravel()] = 1
+    total = sizes[:, None] + sizes[None, :]
+    return np.where(total > 0, 2 * (marks @ marks.T) / np.maximum(total, 1), 1.0)
+
+
+def _apart(t: Table, play: Play, r: int) -> dict[str, Any]:
+    to_own, among, distinct, signatures, share_repeats = [], [], [], [], []
+    programs = repeats = 0
+    program = t.columns["program"]
+    for task in np.flatnonzero(t.given & (play.drawn[:, r] > 0)):
+        here, first = play.row[task, r], play.row[task, 0]
+        now = [i for i, row in enumerate(here) if row >= 0 and program[row] >= 0]
+        if not now:
+            continue
+        own = [i for i in now if r and first[i] >= 0 and program[first[i]] >= 0]
+        both = _overlaps([t.lines[here[i]] for i in now] + [t.lines[first[i]] for i in own])
+        if own:
+            to_own.append(np.mean([both[now.index(i), len(now) + j] for j, i in enumerate(own)]))
+        if len(now) > 1:
+            upper = np.triu_indices(len(now), 1)
+            among.append(both[: len(now), : len(now)][upper].mean())
+        earlier = play.row[task, :r].ravel()
+        known = set(program[earlier[earlier >= 0]].tolist())
+        repeated = sum(int(program[here[i]]) in known for i in now)
+        programs, repeats = programs + len(now), repeats + repeated
+        share_repeats.append(repeated / len(now))
+        distinct.append(len({int(program[here[i]]) for i in now}))
+        signatures.append(len({t.columns["signature"][here[i]] for i in now}))
+    return {
+        "round": r,
+        "tasks": len(distinct),
+        "programs": programs,
+        "to_own_first": _mean(to_own),
+        "exact_repeats": repeats,  # programs that the arm wrote on this task in an earlier round, to the letter
+        "exact_repeats_share": _mean(share_repeats),
+        "similarity": _mean(among),
+        "diversity": 1 - _mean(among),
+        "distinct_programs": _mean(distinct),
+        "distinct_signatures": _mean(signatures),
+    }
+
+
+def near_miss(t: Table) -> dict[str, Any]:
+    """All-fail tasks on which some base attempt passed a visible test: where fitness has a slope to offer."""
+    best = t.best_base[t.near_miss]
+    n, of = len(best), int(t.all_fail.sum())
+    half = int(t.of("half", t.base.row[t.near_miss], False).any(axis=(1, 2)).sum())
+    return {
+        "all_fail": of,
+        "near_miss": n,
+        "share": n / of if of else math.nan,
+        "mean_best_fitness": _mean(best),
+        "at_least_half": half,
+        "at_least_half_share": half / n if n else math.nan,
+    }
+
+
+def unrescued(t: Table) -> dict[str, Any]:
+    """How close the tasks came that no arm rescued: the best fitness of any attempt, base group and arms together."""
+    plays = [t.base, *(t.play(arm) for arm in t.arms)]
+    done = np.logical_and.reduce([play.done for play in plays])
+    none = t.given & done & ~np.logical_or.reduce([play.rescued for play in plays])
+    best = np.maximum.reduce([t.of("fitness", play.row[none], 0.0).max(axis=(1, 2), initial=0.0) for play in plays])
+    zero = int((best == 0).sum())
+    return {
+        "n": len(best),
+        "mean_best_fitness": _mean(best),
+        "at_zero": zero,
+        "at_zero_share": zero / len(best) if len(best) else math.nan,
+    }
+
+
+def by_tag(t: Table) -> dict[str, Any]:
+    """Rescues by tag (rating band, split, your own). Tags that name nearly every task apart are left out."""
+    values: dict[str, dict[str, str]] = {}
+    for task, tags in t.tags.items():
+        for name, value in tags.items():
+            values.setdefault(name, {})[task] = str(value)
+    out: dict[str, Any] = {}
+    for name, of_task in sorted(values.items()):
+        if len(set(of_task.values())) > TAG_VALUES:
+            of_task = _bands(of_task)
+        if not of_task or len(set(of_task.values())) > TAG_VALUES:
+            continue
+        rows = {}
+        for value in sorted(set(of_task.values()), key=_natural):
+            mine = np.array([of_task.get(task) == value for task in t.tasks])
+            rows[value] = {
+                "tasks": int(mine.sum()),
+                "all_fail": int((mine & t.all_fail).sum()),
+                "given": int((mine & t.given).sum()),
+                "arms": {
+                    arm: {
+                        "n": int((mine & t.given & t.play(arm).done).sum()),
+                        "rescued": int((mine & t.given & t.play(arm).done & t.play(arm).rescued).sum()),
+                    }
+                    for arm in t.arms
+                },
+            }
+        out[name] = rows
+    return out
+
+
+def _bands(of_task: Mapping[str, str]) -> dict[str, str]:
+    """Numbers in bands of RATING_BAND; nothing where a value is no number."""
+    try:
+        low = {task: int(float(value)) // RATING_BAND * RATING_BAND for task, value in of_task.items()}
+    except (ValueError, OverflowError):
+        return {}
+    return {task: f"{at}-{at + RATING_BAND - 1}" for task, at in low.items()}
+
+
+def _natural(text: str) -> tuple[float, str]:
+    """Sorts "800-1199" before "1200-1599", and words after numbers."""
+    digits = re.match(r"-?\d+", text)
+    return (float(digits.group()) if digits else math.inf, text)
+
+
+def power(t: Table) -> dict[str, Any]:
+    """What these tasks could have shown: a true difference of the margin in the rescue rate.
+
+    Arms that differ by the margin disagree on at least so many tasks, so the discordance assumed is the observed one or
+    the margin, whichever is larger.
+    """
+    margin, out = margins(t)["rescue_rate"], {}
+    for arm in t.others if CONTROL in t.arms else []:
+        a, b = _rescues(t, arm)
+        n, apart = len(a), int((a != b).sum())
+        psi = max(apart / n, margin) if n else math.nan
+        out[arm] = {
+            "n": n,
+            "discordant": apart,
+            "discordance": apart / n if n else math.nan,
+            "wilson": list(stats.proportion_ci(apart, n, level=LEVEL)),
+            "effect": margin,
+            "discordance_assumed": psi,
+            "tasks_needed": stats.sample_size(margin, discordance=psi) if n else None,
+            "power": stats.power_paired(n, margin, psi, alpha=ALPHA) if n else math.nan,
+            "power_holm": stats.power_paired(n, margin, psi, alpha=ALPHA / len(t.others)) if n else math.nan,
+        }
+    return out
+
+
+def cost(t: Table) -> dict[str, Any]:
+    """What was paid, by stage and by arm. Equal samples are not equal cost: refine prompts carry programs.
+
+    An arm's row counts all that it was given, a shared round 0 included, since each arm would have paid for it; stages
+    count every attempt once and add up to the total.
+    """
+    c = t.columns
+    price = t.config.get("price")
+    stage = np.array(["base" if a == "base" else "noise_runs" if k else "arms" for a, k in t.runs] or [""])[c["run"]]
+    arms = {}
+    for arm in t.arms:
+        row = t.play(arm).row[t.given].ravel()
+        bill = _bill(t, row[row >= 0], price)
+        rescued = int((t.given & t.play(arm).rescued).sum())
+        paid = bill["prompt_tokens"] + bill["completion_tokens"]
+        bill["rescued"] = rescued
+        bill["rescues_per_million_tokens"] = rescued / paid * 1e6 if paid and not bill["tokens_unknown"] else math.nan
+        arms[arm] = bill
+    stages = {name: _bill(t, np.flatnonzero(stage == name), price) for name in ("base", "arms", "noise_runs")}
+    events = t.events
+    return {
+        "total": _bill(t, np.arange(len(c["run"])), price),
+        "stages": stages,
+        "arms": arms,
+        "price": price,
+        "requests": {
+            "sent": events["sent"],
+            "answered": events["answered"],
+            "retries": events["retry"],
+            "refused": events["refused"],
+            "possibly_billed": events["possibly_billed"],
+            "faults": events["fault"],
+        }
+        if events
+        else None,
+        "wall_seconds": t.seconds,
+    }
+
+
+def _bill(t: Table, rows: Any, price: Any) -> dict[str, Any]:
+    c = t.columns
+    answered = rows[c["outcome"][rows] != "context_overflow"]  # a prompt refused as too long costs nothing
+    given, made = c["prompt_tokens"][answered], c["completion_tokens"][answered]
+    known = ~(np.isnan(given) | np.isnan(made))
+    prompt, completion = int(np.nansum(given)), int(np.nansum(made))
+    return {
+        "calls": len(answered),
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "tokens_unknown": int((~known).sum()),  # replies whose server did not say
+        "usd": (prompt * price[0] + completion * price[1]) / 1e6 if price and known.all() else None,
+        "cpu_seconds": float(c["cpu_seconds"][rows].sum()),
+        "latency_seconds": float(c["latency_seconds"][rows].sum()),
+    }
+
+
+def warnings(t: Table) -> list[str]:
+    """What a reader must know before any figure, in words; empty where nothing is off."""
+    out = []
+    if not t.tasks:
+        return ["There is no task in this run."]
+    owing = incomplete(t)
+    if owing["base_tasks"]:
+        out.append(f"{owing['base_tasks']} of {len(t.tasks)} tasks lack base attempts and count nowhere.")
+    for arm, row in owing["arms"].items():
+        if row["tasks"]:
+            out.append(
+                f"{arm} still owes attempts on {row['tasks']} of {owing['given']} tasks, which its rates leave out."
+            )
+    for k, row in enumerate(owing["noise_runs"], 1):
+        if row["tasks"]:
+            out.append(f"Noise run {k} still owes attempts on {row['tasks']} tasks, which the bands leave out.")
+    if t.base.done.any() and not t.all_fail.any():
+        out.append("No task is all-fail: every one has a pass in its base group, so there is nothing to rescue.")
+    elif t.all_fail.any() and not t.given.any():
+        out.append("No all-fail task is in the near-miss band, so the arms were given nothing.")
+    elif int(t.given.sum()) == 1:
+        out.append("Only 1 task was given to the arms: an interval is not meaningful with 1 task.")
+    for name, row in outcomes(t).items():
+        if row["truncated_warning"]:
+            cut = f"{row['truncated']} of {row['n']} replies"
+            out.append(f"{name}: {cut} were cut at max_tokens; raise --max-tokens, or read the cap into every figure.")
+        if row["identical"] > row["n"] / 2:
+            out.append(
+                f"{name}: {row['identical']} of {row['n']} replies repeat another one on the same task; "
+                "does the server act on temperature and seed?"
+            )
+    if t.duplicates:
+        out.append(f"{t.duplicates} attempts stand in the records twice; the first of each counts.")
+    _, runs = _noise_runs(t)
+    if runs is not None and len(runs) > 1 and runs.shape[1] and len(set(runs.sum(axis=1).tolist())) == 1:
+        out.append(
+            f"All {len(runs)} noise runs rescued as many tasks: a spread of zero is no evidence of a band of zero."
+        )
+    return out
+
+
 # ── plan.json ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 METRICS = {
@@ -962,9 +1400,19 @@ SECTIONS: dict[str, Callable[[Table], Any]] = {
     "per_sample": per_sample,
     "per_draw_stopped": per_draw_stopped,
     "noise": noise,
+    "coverage": coverage,
+    "climb": climb,
+    "signal": signal,
+    "anchoring": anchoring,
+    "near_miss": near_miss,
+    "unrescued": unrescued,
     "pooled": pooled,
     "training_set": training_set,
+    "by_tag": by_tag,
     "outcomes": outcomes,
+    "power": power,
+    "cost": cost,
+    "warnings": warnings,
 }
 
 

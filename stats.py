@@ -587,8 +587,10 @@ def _difference_ci(x: Array, y: Array, level: float, rng: np.random.Generator) -
 def _mcnemar(a_only: int, b_only: int) -> float:
     from scipy.special import bdtr
 
-    m = a_only + b_only
-    return min(1.0, 2 * float(bdtr(min(a_only, b_only), m, 0.5))) if m else 1.0
+    less, m = min(a_only, b_only), a_only + b_only
+    if 2 * less + 1 >= m:  # as even as it can be: 1 by symmetry, which rounding would miss
+        return 1.0
+    return 2 * float(bdtr(less, m, 0.5))
 
 
 def _mcnemar_most(m: NDArray[Any], alpha: float) -> NDArray[Any]:

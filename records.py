@@ -60,9 +60,16 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
+def _loads(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
 def parse_attempt(line: bytes) -> Attempt:
     """A line of attempts.jsonl. ValueError where it is anything else, RecordsError where it has keys unknown here."""
-    row = json.loads(line)
+    row = _loads(line)
     if not isinstance(row, dict):
         raise ValueError("not an object")
     wrong = [key for key, kinds in _KINDS.items() if key not in row or not isinstance(row[key], kinds)]
@@ -118,7 +125,7 @@ class Folder:
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
         for at, line in self.lines(name):
             try:
-                yield json.loads(line)
+                yield _loads(line)
             except ValueError:  # moved aside when a run opens the folder to write
                 self.unreadable.add((name, at))
 
@@ -191,11 +198,15 @@ class Log(Folder):
         except OSError:
             os.close(self._lock)
             raise RecordsError(f"another process is writing to {self.path}: wait for it, or use --out") from None
-        for name in sorted(path.name for path in self.path.glob("*.jsonl")):
-            self._mend(name)
-        for at, line in self.lines(ATTEMPTS):
-            self._where.setdefault(parse_attempt(line).slot, (at, len(line)))
-        self._cards = {row["id"]: row["digest"] for row in self.rows(CARDS)}
+        try:
+            for name in sorted(path.name for path in self.path.glob("*.jsonl")):
+                self._mend(name)
+            for at, line in self.lines(ATTEMPTS):
+                self._where.setdefault(parse_attempt(line).slot, (at, len(line)))
+            self._cards = {row["id"]: row["digest"] for row in self.rows(CARDS)}
+        except BaseException:
+            os.close(self._lock)
+            raise
         return self
 
     def __exit__(
@@ -210,7 +221,7 @@ class Log(Folder):
     def _mend(self, name: str) -> None:
         """Leave only whole lines in a file: finish a last line that lacks its end, cut off a torn one, move garbage."""
         path, good, bad = self.path / name, [], []
-        parse = parse_attempt if name == ATTEMPTS else json.loads
+        parse = parse_attempt if name == ATTEMPTS else _loads
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 try:

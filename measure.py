@@ -848,7 +848,7 @@ def climb(t: Table) -> dict[str, Any]:
     visible test (hidden). A pass moves both alike, so gap = shown - hidden is the climb that the hidden tests do not
     follow. `against_resample` takes the control's movement on the same tasks off: what the arm adds to fresh draws.
     """
-    out = {}
+    out: dict[str, dict[str, Any]] = {}
     for arm in t.arms:
         play = t.play(arm)
         control = t.play(CONTROL) if CONTROL in t.arms else None
@@ -1498,3 +1498,105 @@ def regraded(attempts: Iterable[Attempt], checks: Iterable[Mapping[str, Any]], n
             hidden_tests=hidden,
             cpu_seconds=seconds + more,
         )
+
+
+# ── is the fitness a hill ────────────────────────────────────────────────────────────────────────────────────────
+
+EDGES = (0.25, 0.5, 0.75, 0.9)  # of fitness; exactly 0 and exactly 1 are buckets of their own
+HILL_LEVEL = 0.99  # of the within-task AUC's interval, for hill and for noise
+HILL_PASSES, HILL_TASKS = 10, 5  # passes below three quarters, and tasks they come from, before a hill may be told
+NOISE_WITHIN = (0.4, 0.6)  # where the whole interval must lie to call a score noise
+CLIFF_SHARE = 1 / 5  # of the top bucket's rate
+
+RULE = (
+    "cliff: the upper 95% limit of the pass rate from a half to three quarters of the tests is under a fifth of the "
+    "top bucket's rate. hill: not a cliff, and among programs below three quarters, with at least 10 passes in at "
+    "least 5 tasks, the lower 99% limit of the within-task AUC is above one half. noise: neither, and the 99% interval "
+    "of the within-task AUC over all programs holds one half and lies inside .4 to .6. inconclusive: everything else; "
+    "a wide interval is not noise. not_estimable: no task holds both a pass and a fail, so nothing can be compared "
+    "within a task (a cliff can still be told, from the pooled counts)."
+)
+
+
+def hill(score: Any, passed: Any, task: Any, edges: Any = EDGES, ends: bool = True) -> dict[str, Any]:
+    """Does a score predict the pass it needs: the curve by bucket, the AUCs, and one word by RULE.
+
+    score: (n,) in [0, 1]; passed: (n,) 0/1; task: (n,) whose program it is; edges, ends: as in
+    `stats.calibration_table` (the top bucket is its last row). The word is one of `cliff`, `hill`, `noise`,
+    `inconclusive`, `not_estimable`. Raises ValueError for a score outside [0, 1], NaN, or unequal lengths.
+    """
+    score, passed = np.asarray(score, dtype=float), np.asarray(passed, dtype=float)
+    _, task = np.unique(np.asarray(task), return_inverse=True)
+    if not len(score) == len(passed) == len(task):
+        raise ValueError("score, passed and task must have one entry a program")
+    table = stats.calibration_table(score, passed, edges, level=LEVEL, ends=ends)
+    middle = (score >= 0.5) & (score < 0.75)
+    middle_n, middle_passed = int(middle.sum()), int(passed[middle].sum())
+    limit = float(stats.proportion_ci(middle_passed, middle_n, level=LEVEL).hi)
+    top = table[-1].rate
+    below, partial = score < 0.75, (score > 0) & (score < 1)
+    within = stats.auc(score, passed, task, within=True, level=HILL_LEVEL)
+    low = stats.auc(score[below], passed[below], task[below], within=True, level=HILL_LEVEL)
+    low_passes = int(passed[below].sum())
+    low_tasks = len(set(task[below & (passed == 1)].tolist()))
+
+    if limit < CLIFF_SHARE * top:
+        word = "cliff"
+        why = (
+            f"from a half to three quarters of the tests {middle_passed} of {middle_n} pass, at most {limit:.1%}; that "
+            f"is under a fifth of the {top:.1%} at the top"
+        )
+    elif not within.n_groups:
+        word = "not_estimable"
+        why = "no task holds both a pass and a fail"
+    elif low_passes >= HILL_PASSES and low_tasks >= HILL_TASKS and low.lo > 0.5:
+        word = "hill"
+        why = (
+            f"below three quarters of the tests a pass outranks a fail of its own task with chance {low.auc:.2f} "
+            f"[{low.lo:.2f}, {low.hi:.2f}]: {low_passes} passes in {low_tasks} tasks"
+        )
+    elif within.lo <= 0.5 <= within.hi and within.lo >= NOISE_WITHIN[0] and within.hi <= NOISE_WITHIN[1]:
+        word = "noise"
+        why = f"within a task a pass outranks a fail with chance {within.auc:.2f} [{within.lo:.2f}, {within.hi:.2f}]"
+    else:
+        word = "inconclusive"
+        seen = "not estimable" if math.isnan(within.lo) else f"[{within.lo:.2f}, {within.hi:.2f}]"
+        why = (
+            f"within a task a pass outranks a fail with chance {within.auc:.2f}, 99% interval {seen}; "
+            f"{low_passes} passes in {low_tasks} tasks lie below three quarters of the tests"
+        )
+    out = {
+        "verdict": word,
+        "why": why,
+        "n": len(score),
+        "passes": int(passed.sum()),
+        "tasks": len(set(task.tolist())),
+        "tasks_with_both": within.n_groups,
+        "table": [dict(row._asdict()) for row in table],
+        "auc": {
+            "pooled": _area(stats.auc(score, passed, task, level=LEVEL)),
+            "within": _area(stats.auc(score, passed, task, within=True, level=LEVEL)),
+            "pooled_partial": _area(stats.auc(score[partial], passed[partial], task[partial], level=LEVEL)),
+            "within_partial": _area(
+                stats.auc(score[partial], passed[partial], task[partial], within=True, level=LEVEL)
+            ),
+        },
+        "rule": {
+            "text": RULE,
+            "middle": {"n": middle_n, "passed": middle_passed, "upper": limit},
+            "top_rate": top,
+            "within_99": [within.lo, within.hi],
+            "below_three_quarters": {
+                "passes": low_passes,
+                "tasks": low_tasks,
+                "auc": low.auc,
+                "interval_99": [low.lo, low.hi],
+            },
+        },
+    }
+    return _plain(out)
+
+
+def _area(found: stats.Auc) -> dict[str, Any]:
+    row = found._asdict()
+    return {"auc": row.pop("auc"), "interval": [row.pop("lo"), row.pop("hi")], **row}

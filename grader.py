@@ -37,11 +37,11 @@ from typing import NamedTuple
 _REASONING = r"think|thinking|thought|thoughts|reasoning"
 _OPENS_REASONING = re.compile(rf"[ \t]*(?:<(?:{_REASONING})>|\[THINK\]|◁think▷|<\|channel\|>analysis)", re.I)
 _ENDS_REASONING = re.compile(
-    rf"(?<![\"'`\\\w])(?:</(?:{_REASONING})>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>)(?![\"'`])", re.I
+    rf"(?:</(?:{_REASONING})>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>)(?![\"']|`(?!``))", re.I
 )
 _FENCE = re.compile(r"((?:[ \t]*+>)*+[ \t]*+(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)?+)(`{3,}+|~{3,}+)[ \t]*+(.*)", re.S)
 _QUOTED = re.compile(r"[ \t]*>[ ]?")  # a block inside a Markdown quotation
-_PYTHON_TAG = re.compile(r"\{?\.?(?:i?python|py|pycon|sage)[\d.]*(?![\w+#-])", re.I)
+_PYTHON_TAG = re.compile(r"\{?\.?(?:i?python|py|pycon)[\d.]*(?![\w+#-])", re.I)
 _PLAIN_TAG = re.compile(r"(?:text|txt|plain|plaintext|code|solution|answer)\b", re.I)
 _LEXEME = re.compile(r"#.*|\"\"\"|'''|\"(?:[^\"\\]|\\.)*+\"?|'(?:[^'\\]|\\.)*+'?|[()\[\]{}]", re.S)
 _STRING_END = {'"""': re.compile(r'\\.|"""', re.S), "'''": re.compile(r"\\.|'''", re.S)}
@@ -161,11 +161,11 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
         tag, rest = "other", ""
         if python := _PYTHON_TAG.match(info):
             tag, rest = "python", info[python.end() :].strip(" \t}")
-        elif not info or _STATEMENT.match(info[:300]):
+        elif not info or _is_program(info):
             tag, rest = "", info  # the code begins on the line of the fence
         elif _PLAIN_TAG.match(info):
             tag = "plain"
-        if rest and _STATEMENT.match(rest[:300]):
+        if rest and _is_program(rest):
             body.append(fence[1] + rest)
 
     def held_by_string(at: int) -> bool:

@@ -1,0 +1,285 @@
+"""The program in a reply: every shape met in practice, and text that was made to break the search for it."""
+
+import ast
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader import extract_code
+
+DATA = Path(__file__).parent / "data"
+
+
+def rows(name: str) -> list[dict]:
+    return [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").split("\n") if line]
+
+
+def same(got: str | None, wanted: str | None) -> bool:
+    """Same program: as a syntax tree where both are Python, else line by line without trailing blanks."""
+    if got is None or wanted is None:
+        return got is wanted
+    try:
+        return ast.dump(ast.parse(got)) == ast.dump(ast.parse(wanted))
+    except SyntaxError:
+        return [line.rstrip() for line in got.split("\n")] == [line.rstrip() for line in wanted.split("\n")]
+
+
+@pytest.mark.parametrize("case", rows("cases_extract.jsonl") + rows("replies.jsonl"), ids=lambda case: case["id"])
+def test_recorded_reply(case):
+    got = extract_code(case["reply"], tuple(case["functions"]))
+    assert any(same(got, wanted) for wanted in case["accept"]), got
+
+
+FINAL = "print(sum(map(int, input().split())))"
+DRAFT = "print(0)"
+
+
+@pytest.mark.parametrize(
+    "tag", ["python", "Python", "PYTHON", "py", "PY", "python3", "Python3.11", "ipython", "{.python}", "py3"]
+)
+def test_every_python_tag(tag):
+    assert extract_code(f"```{tag}\n{FINAL}\n```") == FINAL
+    assert extract_code(f"```\n3\n```\n```{tag} title=main.py\n{FINAL}\n```\n```text\nprint(9)\n```") == FINAL
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"```python\n{FINAL}",  # never closed
+        f"```python\n{FINAL}\n",
+        f"```python\r\n{FINAL}\r\n```\r\n",
+        f"```python\r{FINAL}\r```",
+        f"\ufeff```python\n{FINAL}\n```",
+        f"   ```python\n   {FINAL}\n   ```",
+        f"1. Do this:\n     ```python\n     {FINAL}\n     ```\n2. Done.",
+        f"- ```python\n  {FINAL}\n  ```",
+        f"1. ```python\n   {FINAL}\n   ```",
+        f"> ```python\n> {FINAL}\n> ```",
+        f">```python\n>{FINAL}\n>```",
+        f"````python\n{FINAL}\n````",
+        f"````markdown\n```python\n{FINAL}\n```\n````",
+        f"```markdown\n```python\n{FINAL}\n```\n```",
+        f"~~~\n{FINAL}\n~~~",
+        f"~~~python\n{FINAL}\n```\n~~~\n".replace("```\n", ""),
+        f"```python\n{FINAL}```\nAs asked.",  # the closing fence at the end of the last line
+        f"```python {FINAL}```",
+        f"```python {FINAL}\n```",
+        f"```{FINAL}\n```",
+        f"```\npython\n{FINAL}\n```",
+        f"python\n{FINAL}\n```",  # the opening fence was pre-filled
+        f"{FINAL}\n```\nIt adds the numbers.\n",
+        f"{FINAL}\n```\nOutput:\n```\n3\n```\n",
+        f"```python\n    {FINAL}\n```",
+        FINAL,
+        f"\n\n{FINAL}\n\nThis reads one line and adds.",
+        f"The program:\n\n{FINAL}\n",
+        f"The program:\n\n    {FINAL}\n\nDone.",  # an indented block of Markdown
+        f"<answer>\n{FINAL}\n</answer>",
+        f"[BEGIN]\n{FINAL}\n[DONE]",
+        f"{FINAL}\n\nExample:\n```\n1 2\n```\nprints\n```\n3\n```",
+        f"```text\n{FINAL}\n```",
+        f"```cpp\nint main() {{ print(1); }}\n```\n```\n{FINAL}\n```",
+        f"```python\n```\n```python\n{FINAL}\n```",
+        f"```python\n\n\n{FINAL}\n\n\n```",
+    ],
+)
+def test_one_program_in_many_wrappings(reply):
+    assert extract_code(reply) == FINAL
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"<think>\n```python\n{DRAFT}\n```\n</think>\n```python\n{FINAL}\n```",
+        f"<think>```python\n{DRAFT}\n```</think>```python\n{FINAL}\n```",
+        f"<think>\n\n</think>\n\n```python\n{FINAL}\n```",
+        f"<THINKING>\n```python\n{DRAFT}\n</THINKING>\n```python\n{FINAL}\n```",  # the draft's fence was never closed
+        f"```python\n{DRAFT}\n</think>\n```python\n{FINAL}\n```",
+        f"So the answer is 3</think>\n{FINAL}",
+        f'It prints "3"</think>\n{FINAL}'.replace('"</', '" </'),
+        f"```python\n{DRAFT}\n```\nno.</thinking>\n{FINAL}\n```",
+        f"[THINK]```python\n{DRAFT}\n```[/THINK]```python\n{FINAL}\n```",
+        f"<|channel|>analysis<|message|>```python\n{DRAFT}\n```<|end|><|start|>assistant<|channel|>final<|message|>"
+        f"```python\n{FINAL}\n```",
+        f"<think>a</think>\n```python\n{DRAFT}\n```\n<reasoning>\nno\n</reasoning>\n```python\n{FINAL}\n```",
+        f"<think>the tag `</think>` ends it\n```python\n{DRAFT}\n```\n</think>\n{FINAL}",
+    ],
+)
+def test_reasoning_is_no_answer(reply):
+    assert extract_code(reply) == FINAL
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        'print(input().replace("</think>", ""))',
+        'text = """\n</think>\n"""\nprint(text)',
+        "print(input().split('<think>')[0])  # </think> and more",
+        'text = """\n<think>\n"""\nprint(text)',
+    ],
+)
+def test_a_reasoning_tag_in_a_program_is_text(program):
+    assert extract_code(f"Here:\n```python\n{program}\n```\n") == program
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        None,
+        " \n\t\n",
+        "I cannot solve this, sorry.",
+        "<think>\n```python\nprint(0)\n```\nbut that",
+        "<think>Let me print(1) it",
+        "print(0)\n</think>\nI give up.",
+        "```",
+        "```python",
+        "```python\n\n```",
+        "```\n3\n6\n```",
+        "```cpp\n#include <iostream>\nint main() { std::cout << 1; }\n```",
+        "```bash\npython3 main.py\n```",
+        "The answer is 42. For example, if n is 5 then we print 3.\n\nfor example: this.\nO(n log n)",
+        "# Solution\n\nWe import the module and print the result, from the start.\n\n- first\n- second\n",
+        "To be or not to be (that is the question).",
+        "n = 5 gives 3",
+    ],
+)
+def test_no_program(reply):
+    assert extract_code(reply) is None
+
+
+DOUBLE = "def double(x):\n    return 2 * x"
+TRIPLE = "def triple(x):\n    return 3 * x"
+BOTH = ("double", "triple")
+
+
+def test_blocks_join_when_no_single_one_defines_everything():
+    usage = "```python\nprint(double(2))\n```"
+    joined = extract_code(f"```python\n{DOUBLE}\n```\n{usage}\n```py\n{TRIPLE}\n```\n{usage}", BOTH)
+    assert joined == f"{DOUBLE}\n\n{TRIPLE}"
+    helper = "import math\n\nclass Box:\n    pass"
+    joined = extract_code(f"```\n{helper}\n```\n```\n{DOUBLE}\n```\n```\n{TRIPLE}\n```", BOTH)
+    assert joined == f"{helper}\n\n{DOUBLE}\n\n{TRIPLE}"
+
+
+def test_a_block_that_defines_everything_stands_alone():
+    whole = f"{DOUBLE}\n\n{TRIPLE}"
+    assert (
+        extract_code(f"```python\n{DOUBLE}\n```\n```python\n{whole}\n```\n```python\nprint(triple(1))\n```", BOTH)
+        == whole
+    )
+    assert extract_code(f"```\n{whole}\n```\n```python\nprint(triple(1))\n```", BOTH) == whole
+    assert extract_code(f"{whole}\n\nUsage:\n```python\nprint(triple(1))\n```", BOTH) == whole
+    lambdas = "double = lambda x: 2 * x\nfrom box import (triple)\ntriple: object = 3"
+    assert extract_code(f"```python\n{lambdas}\n```\n```python\nprint(double(1))\n```", BOTH) == lambdas
+
+
+def test_a_torn_last_function_does_not_take_the_others_with_it():
+    reply = f"```python\n{DOUBLE}\n```\n```python\n{TRIPLE}\n```\n```python\ndef half(x):\n    return ("
+    assert extract_code(reply, (*BOTH, "half")) == f"{DOUBLE}\n\n{TRIPLE}"
+    assert extract_code(f"```python\n{FINAL}\n```\nShorter:\n```python\nprint(sum(int(x) for") == FINAL
+
+
+def test_the_last_program_that_reads_its_input_wins_over_a_usage_example():
+    assert extract_code(f"```python\n{FINAL}\n```\nFor example:\n```python\nprint(1 + 2)\n```") == FINAL
+    assert extract_code(f"```python\nprint(input())\n```\nBetter:\n```python\n{FINAL}\n```") == FINAL
+
+
+@pytest.mark.parametrize("quote", ['"""', "'''"])
+@pytest.mark.parametrize("indent", ["", "    "])
+@pytest.mark.parametrize("tag", ["", "python"])
+def test_fences_inside_a_docstring(quote, indent, tag):
+    doc = f"{quote}Example\n{indent}```{tag}\n{indent}f(1)\n{indent}```\n{indent}{quote}"
+    program = f"def f(x):\n    {doc}\n    return x\n\nprint(f(input()))" if indent else f"{doc}\nprint(input())"
+    assert extract_code(f"```python\n{program}\n```\n\n```\n3\n```\n") == program
+
+
+def test_a_program_with_an_open_docstring_does_not_swallow_the_next():
+    assert extract_code(f'```python\ndef f():\n    """Broken\n```\nAgain:\n```python\n{FINAL}\n```') == FINAL
+    again = f'"""Right."""\n{FINAL}'
+    assert extract_code(f'```python\n"""Broken\n```\nAgain:\n```python\n{again}\n```') == again
+
+
+def test_text_of_a_program_comes_through_byte_for_byte():
+    program = 'x = "\\t  \u00e9\u2028\x0c\x00"\nprint(x, """\n>>> a\n    ... \n""")  # it\'s "odd'
+    assert extract_code(f"```python\n{program}\n```") == program
+
+
+def test_console_session():
+    assert extract_code("```python\n>>> n = int(input())\n>>> for i in range(n):\n...     print(i)\n...\n0\n```") == (
+        "n = int(input())\nfor i in range(n):\n    print(i)"
+    )
+
+
+PIECES = [
+    "```",
+    "~~~",
+    "python",
+    "\n",
+    " ",
+    "    ",
+    ">",
+    '"""',
+    "'''",
+    "<think>",
+    "</think>",
+    "def f(x):",
+    "x = 1",
+    "print(1)",
+    "1. ",
+]
+PIECES += ["\\", '"', "#", "\r\n", "\x00", "\ud800", "text", "import a", "(", "]", "word word"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(st.characters(), max_size=200), st.lists(st.sampled_from(PIECES), max_size=60).map("".join)))
+def test_any_text_has_an_answer(reply):
+    for functions in ((), ("f",), ("f", "x")):
+        code = extract_code(reply, functions)
+        assert code is None or (code.strip() and "\r" not in code)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["", "```python\n", "x = input()\n"], ids=["bare", "fenced", "loose"])
+def test_a_megabyte_of_anything_is_read_in_linear_time(start):
+    """Time that grew with the square of the length would be minutes for one of these; 10 CPU seconds end it."""
+    units = [
+        *PIECES,
+        "`",
+        "`\n",
+        "```\n",
+        "```python\n",
+        "'''\n```\n",
+        '"""\n```\n```python\n',
+        "> ",
+        "\t",
+        "[",
+        "x[",
+        "x[]=",
+    ]
+    units += [
+        "a,",
+        "class A\n    ",
+        "    x\n",
+        "print(1)```\n",
+        "```python print(1)```\n",
+        "import a, ",
+        "for x in ",
+        "\\\n",
+    ]
+
+    def too_long(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGPROF, too_long)
+    try:
+        for unit in units:
+            signal.setitimer(signal.ITIMER_PROF, 10)
+            extract_code(start + unit * (1_000_000 // len(unit)), ("f", "g"))
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -155,9 +155,9 @@ def bootstrap_ci(
 ) -> Interval:
     """Percentile bootstrap interval of the mean over tasks.
 
-    values: (n_tasks,), one number a task. Returns (lo, hi) in the unit of the values; nan under two tasks. A resample
-    is drawn as how often each distinct value occurs (a multinomial), which is the same draw as picking n tasks with
-    replacement and costs one binomial for 0/1 data.
+    values: (n_tasks,), one number a task. Returns (lo, hi) in the unit of the values; nan under two tasks. Resamples
+    of up to three distinct values (shares, differences of shares) are drawn as how often each occurs, a multinomial:
+    the same draw as picking n tasks with replacement, at a fraction of its cost.
 
     Efron and Tibshirani 1993, chapter 13. It serves the published keys, means that are not shares, and nothing else,
     because for rare events it promises too much. Exact coverage of the nominal 95% at 60 tasks: 83% at a rate of 3%,
@@ -566,10 +566,15 @@ def _chunks(total: int, width: int) -> Iterator[int]:
 
 def _resampled_means(x: Array, n_resamples: int, rng: np.random.Generator) -> Array:
     values, counts = np.unique(x, return_counts=True)
-    share = counts / x.size
-    # Means are taken of the distance to the first value, so that equal values give back exactly that value.
-    steps = values - values[0]
-    means = [rng.multinomial(x.size, share, size=m) @ steps / x.size for m in _chunks(n_resamples, values.size)]
+    # Means are taken of the distance to the lowest value, so that equal values give back exactly that value.
+    if values.size <= 3:
+        share, steps = counts / x.size, values - values[0]
+        means = [rng.multinomial(x.size, share, size=m) @ steps / x.size for m in _chunks(n_resamples, values.size)]
+    else:
+        steps = np.sort(x) - values[0]  # sorted, so that the order of tasks cannot matter
+        means = [
+            steps.take(rng.integers(0, x.size, size=(m, x.size))).mean(axis=1) for m in _chunks(n_resamples, x.size)
+        ]
     return values[0] + np.concatenate(means)
 
 

@@ -179,12 +179,9 @@ def load(
     about.update(source=source, revision=None, licence=None, tasks=0, left_out=Counter(), notes=[])
     about.update(overlap={"tests": 0, "tasks": 0}, repaired_statements=0, median_rating=None)
     options = Options(seed, spare, bundle, revision, keep_overlap)
-    if limit is not None and limit < 0:
-        raise TaskError(f"--limit {limit}: give a number of tasks, 0 or more")
-    if source in SETS:
-        tasks = SETS[source](options, about)
-    else:
-        tasks = own(Path(source), options, about)
+    if limit is not None and limit < 1:
+        raise TaskError(f"--limit {limit}: give a number of tasks, 1 or more")
+    tasks = SETS[source](options, about) if source in SETS else own(Path(source), options, about)
 
     with tempfile.TemporaryFile() as spool:
         places: dict[str, int] = {}
@@ -227,6 +224,11 @@ def _add_notes(about: dict[str, Any]) -> None:
         about["notes"].append(f"repaired {about['repaired_statements']} statements that were decoded as cp1252")
 
 
+def _on_hub_only(options: Options, source: str) -> None:
+    if options.revision is not None:
+        raise TaskError(f"--revision {options.revision} is for data sets on a hub and {source} is none; leave it out")
+
+
 def _apart(
     visible: tuple[Test, ...], hidden: tuple[Test, ...], options: Options, about: dict[str, Any]
 ) -> tuple[Test, ...]:
@@ -244,6 +246,7 @@ def _apart(
 # ── toy: three tasks whose tests tell right from nearly right ───────────────────────────────────────────────
 def toy(options: Options, about: dict[str, Any]) -> Iterator[Task]:
     """Three small tasks. Each has a first idea that passes some of the tests and is wrong."""
+    _on_hub_only(options, "toy")
     about["licence"] = "Apache-2.0"
 
     def stdio(*pairs: tuple[str, str], source: str = "public") -> tuple[Test, ...]:
@@ -285,7 +288,6 @@ def toy(options: Options, about: dict[str, Any]) -> Iterator[Task]:
             "    end = max(end, b)\n"
             "print(total)\n"
         ),
-        tags={"level": "toy"},
     )
     yield Task(
         id="toy-brackets",
@@ -329,7 +331,6 @@ def toy(options: Options, about: dict[str, Any]) -> Iterator[Task]:
             "    answer = -1 if stack else 0\n"
             "print(answer)\n"
         ),
-        tags={"level": "toy"},
     )
     yield Task(
         id="toy-lists",
@@ -370,7 +371,6 @@ def toy(options: Options, about: dict[str, Any]) -> Iterator[Task]:
             "            pairs.append((c, 1))\n"
             "    return pairs\n"
         ),
-        tags={"level": "toy"},
     )
 
 
@@ -383,7 +383,9 @@ def fetch(repo: str, pinned: str, patterns: tuple[str, ...], options: Options, a
     from huggingface_hub import errors
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
-    revision = options.revision or pinned
+    revision = pinned if options.revision is None else options.revision
+    if not revision.strip():
+        raise TaskError("--revision is empty; name a commit, branch or tag, or leave it out for the pinned one")
     where = huggingface_hub.constants.ENDPOINT
     quiet = not sys.stderr.isatty() and not are_progress_bars_disabled()
     if quiet:
@@ -441,7 +443,8 @@ def _cells(path: Path, columns: Iterable[str] | None, batch_rows: int) -> Iterat
     import pyarrow.parquet as parquet
 
     try:
-        with parquet.ParquetFile(path) as file:
+        # Otherwise whole column chunks are read at once, and one of those may be as large as the file.
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file:
             wanted = file.schema_arrow.names if columns is None else list(columns)
             missing = [name for name in wanted if name not in file.schema_arrow.names]
             if missing:
@@ -461,9 +464,9 @@ HIDDEN_GENERATED = 32  # further generated tests that decide a pass beside the p
 PYTHON3 = 3  # the data set's number of a language
 
 _INTERACTIVE = re.compile(
-    r"(?<!not )(?<!not an )\binteractive (?:problem|task)\b|\b(?:problem|task) is interactive\b|\binteractor\b"
-    r"|\bflush(?:ing)? (?:the )?(?:standard )?(?:output|stdout)\b|\bfflush\(stdout\)",
-    re.IGNORECASE,
+    r"(?<!non-)(?<!not )(?<!not an )(?<!n't an )\binteractive (?:problem|task)\b|\b(?:problem|task) is interactive\b"
+    r"|^interaction$|\binteractor\b|\bflush(?:ing)? (?:the )?(?:standard )?(?:output|stdout)\b|\bfflush\(stdout\)",
+    re.IGNORECASE | re.MULTILINE,
 )
 _STANDARD_STREAMS = {"", "stdin", "stdout", "standard input", "standard output"}
 
@@ -595,11 +598,11 @@ class _Function(NamedTuple):
     setup: str
     classes: list[str]  # that its tests use and its reference defines
     binds: set[str]  # top-level names of its reference
-    uses: set[str]  # builtins that its reference uses
+    uses: set[str]  # builtins and imported names that its reference uses
 
     def claims(self, bound: set[str]) -> set[str]:
         """What no other function of its bundle may claim, if all of them bind `bound` between them: what it binds,
-        and the builtins it needs and somebody rebinds (MBPP has a function named sum)."""
+        and what it uses and somebody else binds (MBPP has a function named sum)."""
         return self.binds | self.uses & bound
 
     def test(self, index: int, source: str) -> Test:
@@ -666,13 +669,12 @@ def _bundle(task_id: str, functions: list[_Function], options: Options, about: d
     )
     return Task(
         id=task_id,
-        title=", ".join(names),
+        title="MBPP " + ", ".join(str(function.mbpp_id) for function in functions),
         statement="\n\n".join([head] + [function.describe(n) for n, function in enumerate(functions, 1)]),
         kind="assert",
         visible=visible,
         hidden=_apart(visible, hidden, options, about),
         functions=names,
-        tags={"mbpp": " ".join(str(function.mbpp_id) for function in functions)},
         reference="\n\n".join(function.code for function in functions) + "\n",
     )
 
@@ -701,7 +703,7 @@ def _function(row: dict[str, Any]) -> _Function | str:
         setup=setup,
         classes=[name for name in classes if any(name in names for names in used)],
         binds=_bound(reference),
-        uses={node.id for node in ast.walk(reference) if isinstance(node, ast.Name)} & set(dir(builtins)),
+        uses=_used(reference),
     )
 
 
@@ -715,7 +717,7 @@ def _parse(code: str) -> ast.Module | None:
 
 
 def _bound(program: ast.Module) -> set[str]:
-    """Names that a program binds at top level, imports aside: modules mean the same to everybody."""
+    """Names that a program binds at top level, imports aside: those mean the same to everybody."""
     names = set()
     for statement in program.body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
@@ -724,6 +726,14 @@ def _bound(program: ast.Module) -> set[str]:
             stores = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
             names |= {node.id for node in stores if isinstance(node.ctx, ast.Store)}
     return names
+
+
+def _used(program: ast.Module) -> set[str]:
+    """Builtins and imported names that a program uses."""
+    nodes = list(ast.walk(program))
+    imported = (alias for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names)
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return names & set(dir(builtins)) | {(alias.asname or alias.name).split(".")[0] for alias in imported}
 
 
 def _families(functions: list[_Function]) -> list[list[_Function]]:
@@ -768,8 +778,7 @@ def own(path: Path, options: Options, about: dict[str, Any]) -> Iterator[Task]:
     ends with its one assert statement; what stands before it is set-up for that test alone. Texts are used
     character for character. null is the same as leaving a field out; a field of another name is an error.
     """
-    if options.revision is not None:
-        raise TaskError(f"--revision {options.revision} is for data sets on a hub, not for {path}; leave it out")
+    _on_hub_only(options, str(path))
     readers = {".jsonl": _jsonl_rows, ".parquet": _parquet_rows}
     if path.suffix not in readers:
         near = difflib.get_close_matches(str(path), SETS, 1)
@@ -805,12 +814,15 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 yield f"line {number}", json.loads(text, object_pairs_hook=object_of)
             except (ValueError, RecursionError) as error:
-                raise TaskError(f"{path}, line {number}: not a JSON object in UTF-8: {_one_line(error)}") from None
+                raise TaskError(f"{path}, line {number}: not JSON in UTF-8 ({_one_line(error)})") from None
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
     for number, cells in enumerate(_cells(path, None, batch_rows=16), 1):
-        yield f"row {number}", {name: cell.as_py() for name, cell in cells.items()}
+        try:
+            yield f"row {number}", {name: cell.as_py() for name, cell in cells.items()}
+        except UnicodeDecodeError as error:
+            raise TaskError(f"{path}, row {number}: not UTF-8: {_one_line(error)}; write the file again") from None
 
 
 def _own_task(row: Any, where: str, options: Options) -> Task:
@@ -831,14 +843,14 @@ def _own_task(row: Any, where: str, options: Options) -> Task:
             )
     for name in REQUIRED:
         if name not in row:
-            wrong(name, "is missing")
+            wrong(name, "is missing; every row needs it")
 
     def text(name: str) -> str:
         value = row.get(name, "")
         if not isinstance(value, str):
             wrong(name, f"must be text, not {_shown(value)}")
         if name in REQUIRED and not value.strip():
-            wrong(name, "is empty")
+            wrong(name, "is empty; every row needs it")
         return value
 
     if isinstance(row["id"], int) and not isinstance(row["id"], bool):
@@ -855,7 +867,7 @@ def _own_task(row: Any, where: str, options: Options) -> Task:
         if kind == "stdio" and row.get(name):
             wrong(name, 'is for kind "assert" alone; leave it out')
     if _parse(text("setup")) is None:
-        wrong("setup", "is not Python")
+        wrong("setup", "is not Python; mend it or leave it out")
     tags = row.get("tags", {})
     if not isinstance(tags, dict) or not all(isinstance(value, str | None) for value in tags.values()):
         wrong("tags", f"must be an object of text to text, not {_shown(tags)}")
@@ -898,6 +910,8 @@ def _own_task(row: Any, where: str, options: Options) -> Task:
 def _own_test(value: Any, kind: str, source: str) -> Test | str:
     """A test, or what is wrong with it."""
     if kind == "assert":
+        if isinstance(value, dict) and set(value) <= {"input", "output"} and not value.get("output"):
+            value = value.get("input")  # a parquet column has one shape, whatever the kinds of its rows
         if not isinstance(value, str):
             return f'must be a text like "assert f(2) == 4", not {_shown(value)}'
         program = _parse(value)

@@ -22,7 +22,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -44,11 +43,6 @@ class DiskFault(Exception):
 def dumps(row: Any, **how: Any) -> str:
     """JSON in plain ASCII, so that a lone surrogate or U+2028 in a reply survives; NaN raises ValueError."""
     return json.dumps(row, ensure_ascii=True, allow_nan=False, **how)
-
-
-def digest(value: Any) -> str:
-    """SHA-256 of a JSON value, whatever the order of its keys."""
-    return sha256(dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 _KINDS: dict[str, tuple[type, ...]] = {

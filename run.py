@@ -31,23 +31,26 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from records import EVENTS, DiskFault, Folder, Log, RecordsError, digest, dumps
+import report
+
+import export
+from endpoint import EndpointFault, FakePolicy
+from flags import BadInput, Flags, count, policy_flags
+from measure import make_plan, measure, plan_digest, regraded
+from records import EVENTS, DiskFault, Folder, Log, RecordsError, dumps
 from session import (
     DONE,
     ENDPOINT,
     GRADER,
     LIMIT,
     Budget,
-    Flags,
     Owing,
     Session,
     Watch,
     complain,
     conduct,
-    count,
     each,
     note,
-    policy_flags,
     policy_of,
     sampling,
 )
@@ -61,7 +64,7 @@ VERSION = "0.1.0"
 
 
 def flags() -> Flags:
-    parser = Flags(prog="run.py", description=__doc__)
+    parser = Flags(prog="run.py", usage="python run.py [flags]", description=__doc__)
     identity = parser.add_argument_group("identity", "what an attempt is: another value needs another folder")
     plan = parser.add_argument_group("plan", "which attempts are made, and what is concluded; may grow in a folder")
     free = parser.add_argument_group("free", "how fast, and how far")
@@ -164,10 +167,12 @@ async def rescue(task: Task, session: Session, a: argparse.Namespace, watch: Wat
               first="round0" if a.share_round0 and not rerun else "", style=style)
         for arm, rerun in plays
     ]  # fmt: skip
-    seen = await asyncio.gather(*(session.play(task, flow) for flow in flows))
-    if any(attempt.passed for attempts in seen for attempt in attempts):
+    async with asyncio.TaskGroup() as group:
+        playing = [group.create_task(session.play(task, flow)) for flow in flows]
+    seen = {attempt.slot: attempt for play in playing for attempt in play.result()}
+    if any(attempt.passed for attempt in seen.values()):
         watch.rescued.add(task.id)
-    watch.not_needed(arm_calls(a) - len({attempt.slot for attempts in seen for attempt in attempts}))
+    watch.not_needed(arm_calls(a) - len(seen))
 
 
 async def experiment(tasks: Iterator[Task], log: Log, session: Session, a: argparse.Namespace, watch: Watch) -> None:
@@ -195,25 +200,6 @@ def survey(a: argparse.Namespace) -> dict[str, Any]:
     if not lengths:
         raise TaskError(f"{a.tasks} holds no task that can be used: name another with --tasks")
     return {**about, "asked": len(lengths), "prompt_characters": sum(lengths)}
-
-
-def bill(a: argparse.Namespace, data: dict[str, Any]) -> dict[str, Any]:
-    """The largest numbers of calls and tokens, by stage: every task all-fail, every reply at the cap."""
-    n, shared = data["asked"], a.particles * (len(a.arms) - 1) if a.share_round0 else 0
-    calls = {
-        "base": n * a.base_samples,
-        "arms": n * (len(a.arms) * a.particles * a.rounds - shared),
-        "noise_runs": n * a.noise_runs * a.particles * a.rounds,
-    }
-    bare_tokens = data["prompt_characters"] / n / 3  # characters a token, on the low side
-    shown_tokens = 2 * (a.max_tokens + 400)  # two programs at the cap, each with a clipped test
-    refines = [arm for arm in a.arms if arm != "resample"]
-    refined = n * len(refines) * a.particles * (a.rounds - 1)
-    prompts = round(sum(calls.values()) * bare_tokens + refined * shown_tokens)
-    completions = sum(calls.values()) * a.max_tokens
-    usd = (prompts * a.price[0] + completions * a.price[1]) / 1e6 if a.price else None
-    tokens = {"prompt": prompts, "completion": completions}
-    return {"calls": calls, "tokens": tokens, "usd": usd}
 
 
 def versions() -> dict[str, str | None]:
@@ -246,32 +232,31 @@ def plan_of(a: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(a, name) for name in PLAN}
 
 
-def say_plan(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any]) -> str:
-    """What is going to be asked, and of whom, before it is."""
-    costs = bill(a, data)
-    calls, tokens = costs["calls"], costs["tokens"]
+def say_plan(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any], plan: dict[str, Any]) -> str:
+    """What is going to be asked, and of whom, before it is. Every number is the largest: all tasks all-fail."""
     median = f", median rating {data['median_rating']:g}" if data["median_rating"] else ""
-    out = "; ".join(f"{count} {reason}" for reason, count in data["left_out"].items()) or "none"
-    stages = ", ".join(f"{number:,} for {stage.replace('_', ' ')}" for stage, number in calls.items() if number)
-    usd = f", at most {costs['usd']:,.2f} usd" if costs["usd"] is not None else ""
-    published = "\nas published: the starred departures of the README are taken back" if a.as_published else ""
-    said = [f"warning: {line}" for line in server["warnings"]] + [f"server: {line}" for line in server["facts"]]
-    return (
-        "\n".join(
-            [
-                f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}"
-                f"{', revision ' + data['revision'] if data['revision'] else ''}{median}; left out: {out}",
-                *data["notes"],
-                f"calls: at most {sum(calls.values()):,} ({stages})",
-                f"tokens: at most {tokens['completion']:,} out, about {tokens['prompt']:,} in{usd}",
-                f"policy: {server['model']}, temperature {a.temperature:g}, "
-                + ("top_p left to the server" if a.as_published else f"top_p {a.top_p:g}")
-                + f", {a.max_tokens:,} tokens a reply, thinking {a.thinking}; what is not sent (top_k, min_p, penalties) "
-                "stays as the server has it",
-                *said,
-            ]
-        )
-        + published
+    revision = f", revision {data['revision']}" if data["revision"] else ""
+    out = "; ".join(f"{number} {reason}" for reason, number in data["left_out"].items()) or "none"
+    calls, stages = plan["calls"], {"base": "base", "arms_if_all_fail": "arms", "noise_runs_if_all_fail": "noise runs"}
+    # An estimate: three characters a token; a refine prompt holds two programs at the cap, each with a clipped test.
+    refines = sum(arm != "resample" for arm in a.arms) * data["asked"] * a.particles * (a.rounds - 1)
+    given = calls["largest"] * data["prompt_characters"] // data["asked"] // 3 + refines * 2 * (a.max_tokens + 400)
+    made = calls["largest"] * a.max_tokens
+    usd = f", at most {(given * a.price[0] + made * a.price[1]) / 1e6:,.2f} usd" if a.price else ""
+    sent = "top_p not sent" if a.as_published else f"top_p {a.top_p:g}"
+    return "\n".join(
+        [
+            f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}{median}; left out: {out}",
+            *data["notes"],
+            f"calls: at most {calls['largest']:,}: "
+            + ", ".join(f"{calls[key]:,} {name}" for key, name in stages.items() if calls[key]),
+            f"tokens: at most {made:,} out, about {given:,} in{usd}",
+            f"policy: {server['model']}, temperature {a.temperature:g}, {sent}, {a.max_tokens:,} tokens a reply, "
+            f"thinking {a.thinking}; what is not sent (top_k, min_p, penalties) stays as the server has it",
+            *(f"server: {line}" for line in server["facts"]),
+            *(f"warning: {line}" for line in server["warnings"]),
+            *(["as published: the departures that change a number are taken back"] if a.as_published else []),
+        ]
     )
 
 
@@ -290,8 +275,7 @@ async def nothing_left(log: Log, a: argparse.Namespace) -> bool:
 
 
 async def sample(log: Log, a: argparse.Namespace, data: dict[str, Any]) -> None:
-    """Everything that costs: probe, plan, then the experiment. It writes the folder; the report is told from there."""
-    from endpoint import FakePolicy
+    """Everything that costs: probe, plan, then the experiment. It fills the folder; the report is told from there."""
     from grader import Grader
 
     def record(event: dict[str, Any]) -> None:
@@ -304,52 +288,52 @@ async def sample(log: Log, a: argparse.Namespace, data: dict[str, Any]) -> None:
     async with FakePolicy(log=record) if a.dry_run else policy_of(a, a.model, record) as policy:
         server = await policy.probe()
         changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
-        note(say_plan(a, data, server))
         async with Grader(workers=a.workers, as_published=a.as_published) as grader:
-            write_down(log, a, data, server, grader, changed)
-            costs = bill(a, data)
-            watch = Watch(sum(costs["calls"].values()) - len(log), a.concurrency)
+            plan = write_down(log, a, data, server, grader, changed)
+            note(say_plan(a, data, server, plan))
+            watch = Watch(plan["calls"]["largest"] - len(log), a.concurrency)
             async with sampling(log, policy, grader, a, budget, watch) as session:
                 await experiment(tasks_of(a), log, session, a, watch)
     log.write_json("config.json", {**log.config, "ended": time.time()})
 
 
-def write_down(
-    log: Log, a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any], grader: Any, changed: list[str]
-) -> None:
-    """config.json and plan.json, before the first sample; later only what has grown, as an amendment of the plan."""
-    from measure import make_plan
-
-    old = (log.read("config.json") if len(log) else None) or {}
-    if old and old["rules"] != grader.rules:
-        note(f"warning: earlier attempts were graded under {old['rules']}, now it is {grader.rules}; "
-             f"--regrade brings all under one")  # fmt: skip
-    config = {
+def config_of(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
+    """config.json: the flags in their three classes, and all else that a number may depend on."""
+    return {
         "identity": identity_of(a, server["model"], data),
         "plan": plan_of(a),
         "free": {name: getattr(a, name) for name in FREE},
         "versions": versions(),
         "data": data,
         "server": server,
-        "tier": grader.tier,
-        "rules": grader.rules,
-        "grades": old.get("grades", "attempts"),
+        "grades": "attempts",
         "price": a.price,
         "dry_run": a.dry_run,
-        "started": old.get("started") or time.time(),
+        "started": time.time(),
         "ended": None,
     }
-    costs = bill(a, data)
-    plan = log.plan if old else None
-    if plan is None:
-        plan = make_plan(config, data["asked"], data["median_rating"], costs["calls"], costs["tokens"])
-        plan = {**plan, "written": time.time(), "amendments": []}
-    elif changed:
-        plan["amendments"].append(
-            {"time": time.time(), "after_attempts": len(log), "changed": changed, "calls": costs["calls"]}
-        )
-    log.write_json("plan.json", plan)
-    log.write_json("config.json", {**config, "plan_digest": digest({**plan, "amendments": []})})
+
+
+def write_down(
+    log: Log, a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any], grader: Any, changed: list[str]
+) -> dict[str, Any]:
+    """config.json and plan.json, before the first sample; later what has grown, as an amendment: the plan now."""
+    old = log.config if len(log) else {}
+    config = {**config_of(a, data, server), "tier": grader.tier, "rules": grader.rules}
+    config |= {key: old[key] for key in ("grades", "started") if key in old}
+    if old and old["rules"] != grader.rules:
+        note(f"warning: earlier attempts were graded under {old['rules']}, now it is {grader.rules}: --regrade "
+             "brings all under one")  # fmt: skip
+    plan = make_plan(config, data["asked"], data["median_rating"]) | {"written": time.time()}
+    if first := log.plan if old else None:
+        if changed:
+            amendment = {"time": plan["written"], "after_attempts": len(log), "changed": changed, "plan": plan}
+            first["amendments"].append(amendment)
+        log.write_json("plan.json", first)
+    else:
+        log.write_json("plan.json", first := plan)
+    log.write_json("config.json", {**config, "plan_digest": plan_digest(first)})
+    return plan
 
 
 def make(a: argparse.Namespace, folder: Folder) -> int:
@@ -376,16 +360,17 @@ def make(a: argparse.Namespace, folder: Folder) -> int:
 
 
 def plan_only(a: argparse.Namespace, data: dict[str, Any]) -> int:
-    from endpoint import EndpointFault, FakePolicy
+    """--plan: what it would ask, probe included, and nothing written."""
 
     async def ask() -> dict[str, Any]:
         async with FakePolicy() if a.dry_run else policy_of(a, a.model, lambda event: None) as policy:
             return await policy.probe()
 
     try:
-        print(say_plan(a, data, asyncio.run(ask())))
+        server = asyncio.run(ask())
     except EndpointFault as why:
         return complain(why, ENDPOINT)
+    print(say_plan(a, data, server, make_plan(config_of(a, data, server), data["asked"], data["median_rating"])))
     return DONE
 
 
@@ -394,11 +379,6 @@ def plan_only(a: argparse.Namespace, data: dict[str, Any]) -> int:
 
 def tell(a: argparse.Namespace, folder: Folder) -> None:
     """The report, results.json, rescued.jsonl and report.html, from what is on disk and nothing else."""
-    import report
-
-    import export
-    from measure import measure, regraded
-
     config, cards, passing = folder.config, list(folder.cards()), []
 
     def attempts() -> Iterator[Attempt]:
@@ -412,9 +392,8 @@ def tell(a: argparse.Namespace, folder: Folder) -> None:
                 passing.append(attempt)
             yield attempt
 
-    if a.margin is not None and a.margin != config["plan"]["margin"]:
+    if a.margin is not None:  # another one than the plan's is labelled exploratory
         config["plan"]["margin"] = a.margin
-        config["exploratory_margin"] = True
     results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan)
     calibration = folder.read("calibration.json")
     folder.write_json("results.json", results)
@@ -440,7 +419,7 @@ def main(argv: list[str] | None = None) -> int:
         if code in (DONE, LIMIT) and not a.plan:
             tell(a, folder)
         return code
-    except (RecordsError, TaskError) as why:
+    except (RecordsError, TaskError, BadInput) as why:
         return complain(why)
     except DiskFault as why:
         return complain(why, GRADER)

@@ -17,23 +17,24 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
+import os
 import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from endpoint import EndpointFault, Policy, Reply, default_base_urls
+from flags import BAD_INPUT, BadInput
 from records import EVENTS, OWED, DiskFault, Log, RecordsError
 from swarm import Attempt, Flow, Prompt, Slot
 from tasks import LETTERS, Task, TaskError
 
-if TYPE_CHECKING:  # imported where they are used, so that telling needs neither
-    from endpoint import Reply
+if TYPE_CHECKING:  # imported where it is used, so that telling can do without
     from grader import Grade
 
-DONE, BAD_INPUT, LIMIT, ENDPOINT, GRADER, INTERRUPTED = 0, 2, 3, 4, 5, 130  # exit codes
+DONE, LIMIT, ENDPOINT, GRADER, INTERRUPTED = 0, 3, 4, 5, 130  # exit codes, beside flags.BAD_INPUT
 
 
 class LimitReached(Exception):
@@ -155,6 +156,7 @@ class Session:
         self._flying: dict[Slot, asyncio.Task[Attempt]] = {}
         self._in_hand: dict[Slot, dict[str, Any]] = {}  # paid, not yet graded
         self._owed = log.owed()
+        self.left: list[str] = []  # why slots were left owed: the server refuses this very prompt
 
     async def ask(self, task: Task, slot: Slot, prompt: Prompt) -> Attempt:
         """The attempt of a slot. RecordsError where the folder holds it under another prompt or task."""
@@ -178,8 +180,6 @@ class Session:
             )
 
     async def _make(self, worker: Worker, task: Task, slot: Slot, prompt: Prompt) -> Attempt:
-        from endpoint import Reply
-
         def keep(reply: Reply) -> None:
             shas = {"task_sha": task.digest, "prompt_sha": prompt.sha()}
             self._in_hand[slot] = {"slot": list(slot), **shas, "reply": reply._asdict()}
@@ -202,7 +202,7 @@ class Session:
             del self._flying[slot]
 
     async def play(self, task: Task, flow: Flow) -> list[Attempt]:
-        """Drive one swarm to its end: all its attempts, round by round."""
+        """Drive one swarm to its end: all its attempts, round by round; fewer where one had to be left owed."""
         seen: list[Attempt] = []
         try:
             asks = next(flow)
@@ -211,6 +211,11 @@ class Session:
                 seen += answers
                 asks = flow.send(answers)
         except StopIteration:
+            return seen
+        except EndpointFault as why:
+            if why.kind != "attempt":
+                raise
+            self.left.append(f"{task.id}: {why}")
             return seen
 
     async def close(self, land: bool) -> None:
@@ -260,26 +265,18 @@ def _attempt(task: Task, slot: Slot, prompt: Prompt, seed: int, reply: Reply, gr
 # ── driving many tasks, and watching it ──────────────────────────────────────────────────────────────────────────────
 
 
-async def each(tasks: Iterator[Task], do: Callable[[Task], Awaitable[None]], at_once: int) -> None:
+async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[Any, Any, None]], at_once: int) -> None:
     """Do something to every task, so many at once. The first exception ends it; tasks are read off the event loop."""
-    running: set[asyncio.Future[None]] = set()
-
-    async def start(task: Task) -> None:
-        await do(task)
-
+    room = asyncio.Semaphore(at_once)
     try:
-        while task := await asyncio.to_thread(next, tasks, None):
-            running.add(asyncio.create_task(start(task)))
-            if len(running) >= at_once:
-                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for one in done:
-                    one.result()
-        for one in asyncio.as_completed(running):
-            await one
-    finally:
-        for one in running:
-            one.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        async with asyncio.TaskGroup() as group:
+            while await room.acquire() and (task := await asyncio.to_thread(next, tasks, None)):
+                group.create_task(do(task)).add_done_callback(lambda done: room.release())
+    except BaseExceptionGroup as several:
+        why: BaseException = several
+        while isinstance(why, BaseExceptionGroup):
+            why = why.exceptions[0]
+        raise why from None
 
 
 class Watch:
@@ -341,6 +338,10 @@ async def sampling(
     land = True
     try:
         yield session
+        if session.left:
+            raise EndpointFault(
+                "attempt", f"{len(session.left)} plays were left incomplete; the last, {session.left[-1]}"
+            )
     except LimitReached:
         raise
     except BaseException:
@@ -357,13 +358,12 @@ async def sampling(
 
 def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:
     """Run a command's sampling to its end: the exit code, and one line where it did not come to it."""
-    from endpoint import EndpointFault
     from grader import GraderFault
 
     began, code = time.time(), DONE
     log.append(EVENTS, {"event": "start", "time": began})
     # A scheduler's SIGTERM is to be as gentle as Ctrl-C.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         asyncio.run(work)
     except LimitReached as why:
@@ -372,10 +372,12 @@ def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:
         code = stop(ENDPOINT, why)
     except (GraderFault, DiskFault) as why:
         code = stop(GRADER, why)
-    except (RecordsError, TaskError) as why:
+    except (RecordsError, TaskError, BadInput) as why:
         code = complain(why)
     except KeyboardInterrupt:
         code = stop(INTERRUPTED, "interrupted; everything is saved")
+    finally:
+        signal.signal(signal.SIGTERM, before)
     with contextlib.suppress(DiskFault):
         ended = time.time()
         log.append(EVENTS, {"event": "end", "time": ended, "code": code, "seconds": round(ended - began, 3)})
@@ -400,123 +402,22 @@ def stop(code: int, why: object) -> int:
     return code
 
 
-# ── the flags of every command that asks an endpoint ─────────────────────────────────────────────────────────────────
-
-
-def policy_flags(identity: Any, free: Any, max_tokens: int = 2048) -> None:
-    """What decides a reply goes to the identity flags, how it is fetched to the free ones."""
-    identity.add_argument("--model", help="name of the model (default: the one the server serves)")
-    identity.add_argument("--temperature", type=_number(0), default=1.0, help="(default: 1)")
-    identity.add_argument("--top-p", type=_number(0, 1), default=1.0, help="always sent (default: 1)")
-    identity.add_argument(
-        "--max-tokens", type=count(1), default=max_tokens, help=f"tokens a reply (default: {max_tokens})"
-    )
-    identity.add_argument(
-        "--thinking", choices=("off", "on", "server"), default="off", help="server: left to the server (default: off)"
-    )
-    identity.add_argument("--extra-body", type=_object, default=None, metavar="JSON", help="sent with every request")
-    free.add_argument(
-        "--base-url", action="append", metavar="URL", help="OpenAI-compatible; repeatable (default: OPENAI_BASE_URL)"
-    )
-    free.add_argument("--concurrency", type=count(1), default=64, help="requests in flight (default: 64)")
-    free.add_argument("--workers", type=count(1), help="grader processes (default: one a core)")
-    free.add_argument(
-        "--request-timeout", type=_number(0.001), default=600.0, metavar="SECONDS", help="a request (default: 600)"
-    )
-    free.add_argument(
-        "--give-up-after",
-        type=_number(0.001),
-        default=10.0,
-        metavar="MINUTES",
-        help="stop when nothing has succeeded for so long (default: 10)",
-    )
-    free.add_argument(
-        "--stop-after",
-        type=_limits,
-        default={},
-        metavar="LIMITS",
-        help="calls=N,tokens=N,minutes=M,usd=U: stop there, saved; all but minutes hold across restarts",
-    )
-    free.add_argument("--price", type=_price, metavar="IN,OUT", help="usd a million tokens")
-
-
-def policy_of(a: argparse.Namespace, model: str | None, log: Callable[[dict[str, Any]], None]) -> Any:
+def policy_of(a: argparse.Namespace, model: str | None, log: Callable[[dict[str, Any]], None]) -> Policy:
     """The endpoint's policy as the flags describe it."""
-    import os
-
-    from endpoint import Policy, default_base_urls
-
-    return Policy(
-        a.base_url or default_base_urls(),
-        model,
-        api_key=os.environ.get("OPENAI_API_KEY"),
-        temperature=a.temperature,
-        top_p=a.top_p,
-        max_tokens=a.max_tokens,
-        thinking=a.thinking,
-        extra_body=a.extra_body,
-        request_timeout=a.request_timeout,
-        give_up_after=60 * a.give_up_after,
-        concurrency=a.concurrency,
-        log=log,
-    )
-
-
-class Flags(argparse.ArgumentParser):
-    """No abbreviations, and an error of one line."""
-
-    def __init__(self, **how: Any) -> None:
-        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **how)
-
-    def error(self, message: str) -> Any:
-        self.exit(BAD_INPUT, f"{self.prog}: {message} (python {self.prog} --help lists the flags)\n")
-
-
-def count(least: int) -> Callable[[str], int]:
-    def whole(text: str) -> int:
-        if not text.isascii() or not text.lstrip("-").isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} up")
-        return int(text)
-
-    return whole
-
-
-def _number(least: float, most: float = float("inf")) -> Callable[[str], float]:
-    def number(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
-        if not (least <= value <= most and value < float("inf")):
-            upper = "up" if most == float("inf") else f"to {most:g}"
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least:g} {upper}")
-        return value
-
-    return number
-
-
-def _object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object")
-    return value
-
-
-def _limits(text: str) -> dict[str, float]:
-    limits = {}
-    for part in text.split(","):
-        name, _, value = part.partition("=")
-        if name not in ("calls", "tokens", "minutes", "usd"):
-            raise argparse.ArgumentTypeError(f"{part!r} is none of calls=N, tokens=N, minutes=M, usd=U")
-        limits[name] = _number(0)(value)
-    return limits
-
-
-def _price(text: str) -> tuple[float, float]:
-    parts = text.split(",")
-    if len(parts) != 2:
-        raise argparse.ArgumentTypeError(f"{text!r} is not IN,OUT (usd a million tokens)")
-    return _number(0)(parts[0]), _number(0)(parts[1])
+        return Policy(
+            a.base_url or default_base_urls(),
+            model,
+            api_key=os.environ.get("OPENAI_API_KEY"),
+            temperature=a.temperature,
+            top_p=a.top_p,
+            max_tokens=a.max_tokens,
+            thinking=a.thinking,
+            extra_body=a.extra_body,
+            request_timeout=a.request_timeout,
+            give_up_after=60 * a.give_up_after,
+            concurrency=a.concurrency,
+            log=log,
+        )
+    except ValueError as why:
+        raise BadInput(str(why)) from None

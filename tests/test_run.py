@@ -1,0 +1,586 @@
+"""The real command against a mock endpoint: what it asks, what it keeps, what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import run
+from records import ATTEMPTS, Folder
+from swarm import PLAIN, Slot, bare
+from tasks import load
+from tests.mock_endpoint import Fault, always, serving
+
+ROOT = Path(__file__).parent.parent
+
+
+def stdio_row(name: str, factor: int) -> dict:
+    tests = lambda numbers: [[f"{n}\n", f"{factor * n}\n"] for n in numbers]  # noqa: E731
+    statement = f"Task {name}: read n and print {factor} times n."
+    return {"id": name, "statement": statement, "kind": "stdio", "visible": tests([1, 2]), "hidden": tests([5, 70])}
+
+
+def task_file(path: Path, rows: list[dict]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.fixture
+def three(tmp_path):
+    return task_file(tmp_path / "three.jsonl", [stdio_row(f"t{k}", k + 2) for k in range(3)])
+
+
+SMALL = ["--base-samples", "2", "--particles", "2", "--rounds", "2", "--concurrency", "4", "--workers", "1"]
+
+
+@pytest.fixture
+def go(tmp_path, monkeypatch, capsys):
+    """The command in this process: (exit code, stdout, stderr)."""
+
+    def command(*argv: str, url: str = "", out: str = "out") -> tuple[int, str, str]:
+        monkeypatch.setenv("OPENAI_BASE_URL", url or "http://127.0.0.1:9/v1")
+        full = ["run.py", *argv, "--out", str(tmp_path / out)]
+        monkeypatch.setattr(sys, "argv", full)
+        capsys.readouterr()
+        try:
+            code = run.main(full[1:])
+        except SystemExit as end:
+            code = end.code
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return command
+
+
+def wrong(request):
+    """A program that answers the first visible test of every task and no other; another one by seed."""
+    dice = request.dice().randrange(10**9)
+    return f"```python\nn = int(input())\nprint(n + {dice})\n```"
+
+
+def results(path: Path) -> dict:
+    return json.loads((path / "results.json").read_text())
+
+
+# ── resume ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("cut", "asked"), [("tail", 1), ("newline", 0), ("blank", 1)])
+def test_a_torn_line_is_asked_again_and_no_other(go, three, tmp_path, cut, asked):
+    with serving(reply=wrong) as mock:
+        args = ["--tasks", three, "--arms", "resample", "--rounds", "1", *SMALL[:2], "--particles", "1"]
+        assert go(*args, url=mock.url)[0] == 0
+        whole, n = (tmp_path / "out" / ATTEMPTS).read_bytes(), len(mock.chats)
+        assert whole.count(b"\n") == n == 9
+        (tmp_path / "out" / ATTEMPTS).write_bytes(whole[: -1 if cut == "newline" else -25] + b"\n\n" * (cut == "blank"))
+        assert go(*args, url=mock.url)[0] == 0
+        assert len(mock.chats) == n + asked
+        rows = [json.loads(line) for line in (tmp_path / "out" / ATTEMPTS).read_bytes().split(b"\n")[:-1]]
+        assert len({(r["task_id"], r["arm"], r["particle"]) for r in rows}) == len(rows) == n
+        code, _, err = go(*args, url=mock.url)
+        assert code == 0 and "nothing is left to ask" in err
+        assert len(mock.chats) == n + asked
+
+
+def test_strange_characters_in_replies_survive(go, three, tmp_path):
+    text = "```python\nprint(1)\n```\u2028note\u0085more\u000c\ud800"
+    with serving(reply=lambda request: text) as mock:
+        args = ["--tasks", three, "--limit", "1", "--arms", "resample", *SMALL]
+        assert go(*args, url=mock.url)[0] == 0
+        assert {a.reply for a in Folder(tmp_path / "out").attempts()} == {text}
+        n = len(mock.chats)
+        assert go(*args, url=mock.url)[0] == 0
+        assert len(mock.chats) == n
+
+
+def test_another_identity_is_refused_and_the_first_one_goes_on(go, three, tmp_path):
+    with serving(reply=wrong, models=("A", "B")) as mock:
+        args = ["--tasks", three, "--limit", "1", "--arms", "resample", *SMALL]
+        assert go(*args, "--model", "A", url=mock.url)[0] == 0
+        before, n = (tmp_path / "out" / ATTEMPTS).read_bytes(), len(mock.chats)
+        for other in ("--model B", "--temperature 0.2", "--max-tokens 8192", "--no-comments", "--seed 1"):
+            code, _, err = go(*args, "--model", "A", *other.split(), url=mock.url)
+            assert code == 2
+            assert other.split()[0] in err
+            assert err.count("\n") == 1 and "--out" in err
+        assert go(*args, "--model", "A", url=mock.url)[0] == 0
+        assert len(mock.chats) == n
+        assert (tmp_path / "out" / ATTEMPTS).read_bytes() == before
+
+
+def test_a_changed_prompt_gets_no_old_reply(go, three, tmp_path, monkeypatch):
+    with serving(reply=wrong) as mock:
+        args = ["--tasks", three, "--limit", "2", "--arms", "resample", *SMALL]
+        assert go(*args, url=mock.url)[0] == 0
+        n = len(mock.chats)
+        monkeypatch.setattr("swarm._request", lambda task, style, wish: f"{wish}, please.")
+        code, _, err = go(*args, url=mock.url)
+        assert code == 2 and "under another prompt" in err
+        assert len(mock.chats) == n
+        assert all(len(a.prompt_sha) == 64 for a in Folder(tmp_path / "out").attempts())
+
+
+def test_a_task_is_known_by_its_id_and_its_words_not_its_place(go, tmp_path):
+    rows = [stdio_row(f"t{k}", k + 2) for k in range(5)]
+    path = tmp_path / "own.jsonl"
+    args = ["--arms", "resample", *SMALL]
+    with serving(reply=wrong) as mock:
+        assert go("--tasks", task_file(path, rows), "--limit", "3", *args, url=mock.url)[0] == 0
+        first = {a.task_id for a in Folder(tmp_path / "out").attempts()}
+        n = len(mock.chats)
+        task_file(path, rows[::-1])
+        assert go("--tasks", str(path), "--limit", "5", *args, url=mock.url)[0] == 0
+        asked = Counter(next(r["id"] for r in rows if f"Task {r['id']}:" in c.prompt) for c in mock.chats[n:])
+        assert set(asked) == {r["id"] for r in rows} - first
+        n = len(mock.chats)
+        rows[0]["statement"] += " Quickly."
+        code, _, err = go("--tasks", task_file(path, rows), "--limit", "5", *args, url=mock.url)
+        assert code == 2 and "t0" in err and len(mock.chats) == n
+
+
+def test_every_request_for_one_prompt_has_its_own_seed_and_a_resume_repeats_them(go, three, tmp_path):
+    args = ["--tasks", three, "--limit", "1", "--arms", "resample", "--noise-runs", "2"]
+    with serving(reply=wrong) as mock:
+        assert go(*args, url=mock.url)[0] == 0
+        seeds = [c.seed for c in mock.chats]
+        assert len(seeds) == len(set(seeds)) == 8 + 24 + 2 * 24
+        (tmp_path / "out" / ATTEMPTS).write_bytes(b"")
+        assert go(*args, url=mock.url)[0] == 0
+        assert sorted(c.seed for c in mock.chats[80:]) == sorted(seeds)
+
+
+def test_two_processes_on_one_folder(three, tmp_path):
+    with serving(reply=wrong, latency=lambda request: 0.3) as mock:
+        command = [sys.executable, str(ROOT / "run.py"), "--tasks", three, *SMALL, "--out", str(tmp_path / "out")]
+        env = {**os.environ, "OPENAI_BASE_URL": mock.url}
+        both = [subprocess.Popen(command, env=env, stdout=-1, stderr=-1, text=True) for _ in range(2)]
+        said = [process.communicate(timeout=120) for process in both]
+        codes = sorted(process.returncode for process in both)
+        slots = [a.slot for a in Folder(tmp_path / "out").attempts()]
+        assert codes in ([0, 2], [0, 0])
+        assert len(slots) == len(set(slots)) == len(mock.chats)
+        if codes == [0, 2]:
+            assert any("another process" in err for _, err in said)
+
+
+# ── what it finds ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_planted_counts_give_the_exact_histogram_and_near_miss_set(go, tmp_path):
+    rows = [stdio_row(f"t{k}", k + 2) for k in range(12)]
+    passes = {f"t{k}": max(0, k - 3) for k in range(12)}  # four all-fail tasks, then 1 to 8 passes
+    near = {"t1", "t2"}
+    right = {Slot(t, "base", 0, 0, i).seed(0): t for t, n in passes.items() for i in range(n)}
+
+    def reply(request):
+        row = next(row for row in rows if f"Task {row['id']}:" in request.prompt)
+        factor = int(row["id"][1:]) + 2
+        if right.get(request.seed) == row["id"]:
+            return f"```python\nprint({factor} * int(input()))\n```"
+        if row["id"] in near and request.seed == Slot(row["id"], "base", 0, 0, 5).seed(0):
+            return f"```python\nprint({factor})\n```"  # right on the first visible test alone
+        return "I give up."
+
+    with serving(reply=reply) as mock:
+        args = ["--tasks", task_file(tmp_path / "own.jsonl", rows), "--arms", "resample", "--rounds", "1"]
+        assert go(*args, "--band", "near-miss", url=mock.url)[0] == 0
+    found = results(tmp_path / "out")
+    assert found["p0_histogram"] == [4, 1, 1, 1, 1, 1, 1, 1, 1]
+    assert found["all_fail"] == 4
+    assert found["near_miss"]["near_miss"] == 2
+    given = {a.task_id for a in Folder(tmp_path / "out").attempts() if a.arm == "resample"}
+    assert given == near
+
+
+NAMES = ("alpha", "beta", "gamma", "delta")
+
+
+def bundle_rows(n: int) -> list[dict]:
+    rows = []
+    for k in range(n):
+        names = [f"{name}_{k}" for name in NAMES]
+        says = " ".join(f"`{name}(x)` adds {i + k} to x." for i, name in enumerate(names))
+        asserts = lambda x: [f"assert {name}({x}) == {x + i + k}" for i, name in enumerate(names)]  # noqa: E731, B023
+        rows.append({"id": f"b{k}", "statement": f"Bundle {k}. {says}", "kind": "assert", "functions": names,
+                     "visible": asserts(1), "hidden": asserts(10)})  # fmt: skip
+    return rows
+
+
+def spreading(reads_the_prompt: bool):
+    """On the bare problem each function is there by chance; then only what a program shown in the prompt has."""
+
+    def reply(request):
+        k = int(request.prompt.split("Bundle ")[1].split(".")[0])
+        shown = request.prompt.split("shown tests", 1)[1] if "shown tests" in request.prompt else ""
+        dice = request.dice()
+        have = [
+            i
+            for i, name in enumerate(NAMES)
+            if (f"def {name}_{k}" in shown if shown and reads_the_prompt else dice.random() < 0.3)
+        ]
+        lines = [f"def {NAMES[i]}_{k}(x):\n    return x + {i + k}\n" for i in have]
+        return "```python\n" + "".join([f"# {dice.random()}\n", *lines]) + "\n```"
+
+    return reply
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reads_the_prompt", [True, False])
+def test_a_policy_that_uses_what_it_is_shown_makes_star_win_and_no_other_does(go, tmp_path, reads_the_prompt):
+    rows = bundle_rows(30)
+    with serving(reply=spreading(reads_the_prompt)) as mock:
+        code, out, err = go("--tasks", task_file(tmp_path / "b.jsonl", rows), url=mock.url)
+    assert code == 0, err
+    found = results(tmp_path / "out")
+    assert found["all_fail"] >= 20
+    if reads_the_prompt:
+        assert found["paired"]["star"]["interval"][0] > 0
+        assert found["paired"]["star"]["verdict"] == "better"
+    else:
+        assert {row["verdict"] for row in found["paired"].values()} <= {"inconclusive", "equivalent"}
+    check_rows(tmp_path / "out", {row["id"]: row for row in rows}, str(tmp_path / "b.jsonl"))
+
+
+def check_rows(folder: Path, by_id: dict[str, dict], tasks: str) -> None:
+    """Every exported row: the bare prompt byte for byte, and a program that passes an independent grader."""
+    lines = (folder / "rescued.jsonl").read_text().splitlines()
+    prompts = {task.id: bare(task, PLAIN).messages[-1]["content"] for task in load(tasks)}
+    assert len(lines) == results(folder)["rescued_rows"] > 0
+    for row in map(json.loads, lines):
+        assert row["prompt"] == prompts[row["task_id"]]
+        assert row["completion"] == row["final_text"]
+        program = row["final_text"].removeprefix("```python\n").removesuffix("```")
+        source = by_id[row["task_id"]]
+        for test in source["visible"] + source["hidden"]:
+            text, stdin = (program + "\n" + test, "") if source["kind"] == "assert" else (program, test[0])
+            ran = subprocess.run([sys.executable, "-c", text], input=stdin, capture_output=True, text=True, timeout=20)
+            assert ran.returncode == 0
+            assert source["kind"] == "assert" or ran.stdout.split() == test[1].split()
+
+
+def test_rows_are_distinct_and_bare(go, tmp_path, three):
+    """Equal programs up to blanks and line ends are one row, another comment is another; none holds the swarm."""
+    shapes = ["print({f} * int(input()))\n", "print({f} * int(input()))  \r\n\r\n", "# so\nprint({f} * int(input()))\n"]
+
+    def reply(request):
+        if "shown tests" not in request.prompt:
+            return wrong(request)
+        factor = int(request.prompt.split("print ")[1].split()[0])
+        return f"```python\n{request.dice().choice(shapes).format(f=factor)}```"
+
+    with serving(reply=reply) as mock:
+        assert go("--tasks", three, "--limit", "2", "--full-budget", url=mock.url)[0] == 0
+    folder = tmp_path / "out"
+    check_rows(folder, {f"t{k}": stdio_row(f"t{k}", k + 2) for k in range(3)}, three)
+    rows = [json.loads(line) for line in (folder / "rescued.jsonl").read_text().splitlines()]
+    assert len(rows) == 2 * 2
+    assert not any(row["on_policy"] for row in rows)
+    assert {row["source"] for row in rows} <= {"solo", "ring", "star"}
+
+
+def test_every_outcome_has_its_name_and_the_counts_add_up(go, tmp_path, three):
+    replies = [
+        "no program at all",
+        "```python\nimport numpyy\n```",
+        "```python\nprint(\n```",
+        "```python\nprint(-1)\n```",
+        "```python\n1 / 0\n```",
+        "```python\nx = 'a' * 3_000_000_000\n```",
+        "```python\nwhile True: print('x' * 100000)\n```",
+        "```python\nwhile True: pass\n```",
+    ]
+    order = iter(replies)
+    rows = [stdio_row("t0", 2) | {"timeout": 0.5}]
+    with serving(reply=lambda request: next(order)) as mock:
+        args = [
+            "--tasks",
+            task_file(tmp_path / "one.jsonl", rows),
+            "--base-samples",
+            "8",
+            "--arms",
+            "solo",
+            "--rounds",
+            "1",
+        ]
+        code, out, err = go(*args, "--particles", "1", "--stop-after", "calls=8", url=mock.url)
+    assert code == 3 and "to continue:" in err
+    counts = results(tmp_path / "out")["outcomes"]["base"]["counts"]
+    assert {name: n for name, n in counts.items() if n} == dict.fromkeys(
+        ["no_code", "missing_module", "syntax_error", "wrong_answer", "runtime_error", "memory_limit", "output_limit",
+         "timeout"], 1)  # fmt: skip
+    assert "memory_limit" in out or "memory limit" in out
+
+
+# ── how it ends ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_limits_hold_across_restarts(go, three, tmp_path):
+    with serving(reply=wrong) as mock:
+        for calls in (7, 11):
+            for _ in range(2):
+                code, _, err = go("--tasks", three, *SMALL, "--stop-after", f"calls={calls}", url=mock.url)
+                assert code == 3 and f"calls={calls} is reached" in err and "to continue: python" in err
+                assert len(mock.chats) == calls
+                assert len(list(Folder(tmp_path / "out").attempts())) == calls
+        code, _, err = go("--tasks", three, *SMALL, "--stop-after", "usd=0.0001", "--price", "1,10", url=mock.url)
+        assert code == 3 and "usd=0.0001 is reached" in err
+        assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0
+
+
+def test_an_endpoint_that_dies_leaves_a_run_that_goes_on(go, three, tmp_path):
+    with serving(reply=wrong, faults=always(Fault("status", 401, message="key gone"), after=5)) as mock:
+        code, _, err = go("--tasks", three, *SMALL, url=mock.url)
+        assert code == 4 and "key gone" in err and "to continue: python" in err
+        kept = len(list(Folder(tmp_path / "out").attempts()))
+        assert kept == 5
+        mock.faults = lambda request: None
+        assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0
+        folder = Folder(tmp_path / "out")
+        assert len(mock.answered) == len(list(folder.attempts()))
+
+
+def test_a_grader_fault_keeps_what_was_paid(go, three, tmp_path, monkeypatch):
+    import grader
+
+    grade, seen = grader.Grader.grade, []
+
+    async def failing(self, reply, task):
+        seen.append(1)
+        if len(seen) > 4:
+            raise grader.GraderFault("no process can be started: free some, then run again")
+        return await grade(self, reply, task)
+
+    with serving(reply=wrong) as mock:
+        with monkeypatch.context() as patch:
+            patch.setattr(grader.Grader, "grade", failing)
+            code, _, err = go("--tasks", three, *SMALL, url=mock.url)
+        assert code == 5 and "free some" in err and "to continue" in err
+        folder = Folder(tmp_path / "out")
+        filed, owed = len(list(folder.attempts())), len(list(folder.rows("owed.jsonl")))
+        assert filed == 4 and owed >= 1
+        paid = len(mock.answered)
+        assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0
+        seeds = [c.seed for c in mock.answered]
+        assert len(seeds[:paid]) >= filed + owed
+        assert len(list(folder.attempts())) == len(set(seeds))
+        assert (tmp_path / "out" / "owed.jsonl").read_text() == ""
+
+
+def test_a_prompt_that_is_too_long_is_an_attempt_and_no_fault(go, three, tmp_path):
+    with serving(reply=wrong, context=200) as mock:
+        code, out, err = go(
+            "--tasks", three, "--limit", "1", *SMALL, "--max-tokens", "100", "--arms", "solo", url=mock.url
+        )
+    assert code == 0, err
+    overflowed = [a for a in Folder(tmp_path / "out").attempts() if a.outcome == "context_overflow"]
+    assert overflowed and all(a.fitness == 0 and a.code is None and a.reply == "" for a in overflowed)
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(three, tmp_path):
+    with serving(reply=wrong, latency=lambda request: 0.2) as mock:
+        command = [sys.executable, str(ROOT / "run.py"), "--tasks", three, *SMALL, "--out", str(tmp_path / "out")]
+        env = {**os.environ, "OPENAI_BASE_URL": mock.url}
+        process = subprocess.Popen(command, env=env, stdout=-1, stderr=-1, text=True)
+        while len(mock.answered) < 5:
+            time.sleep(0.05)
+        process.send_signal(2)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "interrupted" in err and "to continue: python" in err and "Traceback" not in err
+        folder = Folder(tmp_path / "out")
+        kept = len(list(folder.attempts())) + len(list(folder.rows("owed.jsonl")))
+        assert kept >= 4
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert len(list(folder.attempts())) == len({c.seed for c in mock.chats})
+
+
+def test_a_shared_round_0_is_paid_once(go, three, tmp_path):
+    with serving(reply=wrong) as mock:
+        assert go("--tasks", three, "--limit", "1", "--share-round0", *SMALL, url=mock.url)[0] == 0
+        assert len(mock.chats) == 2 + 2 + 4 * 2
+        arms = Counter(a.arm for a in Folder(tmp_path / "out").attempts())
+        assert arms == {"base": 2, "round0": 2, "resample": 2, "solo": 2, "ring": 2, "star": 2}
+        assert go("--tasks", three, "--limit", "1", "--share-round0", *SMALL, url=mock.url)[0] == 0
+        assert len(mock.chats) == 12
+
+
+# ── regrade ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_regrade_names_what_changes_makes_no_call_and_keeps_the_old_grades(go, three, tmp_path, monkeypatch):
+    import grader
+
+    grade = grader.Grader.grade
+
+    async def faulty(self, reply, task):  # calls every right program of one task wrong
+        got = await grade(self, reply, task)
+        if got.passed and task.id == "t1":
+            return got._replace(passed=False, fitness=0.0, outcome="runtime_error", visible="RR", hidden="")
+        return got
+
+    def reply(request):
+        if request.seed % 3 or "Task t1" not in request.prompt:
+            return wrong(request)
+        return "```python\nprint(3 * int(input()))\n```"
+
+    with serving(reply=reply) as mock:
+        with monkeypatch.context() as patch:
+            patch.setattr(grader.Grader, "grade", faulty)
+            assert go("--tasks", three, url=mock.url)[0] == 0
+        before, old, n = (tmp_path / "out" / ATTEMPTS).read_bytes(), results(tmp_path / "out"), len(mock.chats)
+        code, out, err = go("--tasks", three, "--regrade")
+    assert code == 0 and len(mock.chats) == n
+    assert old["all_fail"] == 3
+    assert "changed: all-fail tasks: 3 -> 2" in err and "steered by the grades of their time" in err
+    assert (tmp_path / "out" / ATTEMPTS).read_bytes() == before
+    assert results(tmp_path / "out")["all_fail"] == 2
+    assert go("--reuse")[0] == 0
+    assert results(tmp_path / "out")["all_fail"] == 2
+    assert Folder(tmp_path / "out").config["grades"] == "regrade-1"
+
+
+# ── the command line ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["--no-such-flag"], "--no-such-flag"),
+        (["--lim", "3"], "--lim"),
+        (["--arms", "resample,swirl"], "no arm 'swirl'"),
+        (["--limit", "-1"], "'-1' is not a whole number"),
+        (["--base-samples", "0"], "'0' is not a whole number"),
+        (["--temperature", "nan"], "not a number"),
+        (["--stop-after", "hours=3"], "none of calls=N"),
+        (["--stop-after", "usd=3"], "--price"),
+        (["--price", "3"], "IN,OUT"),
+        (["--extra-body", "[1]"], "not a JSON object"),
+        (["--tasks", "missing.jsonl"], "missing.jsonl"),
+        (["--tasks", "nonsense"], "nonsense"),
+        (["--system", "missing.txt"], "missing.txt"),
+        (["--noise-runs", "1", "--arms", "solo"], "--arms"),
+        (["--reuse"], "holds no run"),
+        (["--regrade"], "holds no run"),
+        (["--dry-run", "--tasks", "toy"], "--dry-run"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(go, argv, says):
+    code, out, err = go(*argv)
+    assert code == 2
+    assert says in err and err.count("\n") == 1 and out == ""
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", '{"id": "a"}\n', "not json\n", '{"id":"a","statement":"s","kind":"stdio","visible":[],"hidden":[]}\n'],
+)
+def test_a_task_file_that_cannot_be_used(go, tmp_path, content):
+    (tmp_path / "bad.jsonl").write_text(content)
+    code, _, err = go("--tasks", str(tmp_path / "bad.jsonl"))
+    assert code == 2 and "bad.jsonl" in err and err.count("\n") == 1
+
+
+def test_an_unreadable_parquet(go, tmp_path):
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
+    code, _, err = go("--tasks", str(tmp_path / "bad.parquet"))
+    assert code == 2 and "bad.parquet" in err and err.count("\n") == 1
+
+
+def test_a_plan_writes_nothing(go, three, tmp_path):
+    with serving(reply=wrong) as mock:
+        code, out, _ = go("--tasks", three, "--plan", "--price", "1,2", url=mock.url)
+        assert mock.chats == []
+    assert code == 0 and "calls: at most 312" in out and "usd" in out and "mock-model" in out
+    assert not (tmp_path / "out").exists()
+
+
+def test_fresh_moves_the_old_folder_aside(go, tmp_path):
+    assert go("--dry-run", *SMALL)[0] == 0
+    old = (tmp_path / "out" / ATTEMPTS).read_bytes()
+    assert go("--dry-run", "--fresh", "--seed", "1", *SMALL)[0] == 0
+    assert (tmp_path / "out.1" / ATTEMPTS).read_bytes() == old
+
+
+def test_the_dry_run_is_the_same_in_every_folder_asks_nothing_twice_and_stays_off_a_real_run(go, tmp_path, three):
+    first, second = go("--dry-run", "--json"), go("--dry-run", "--json", out="second")
+    assert first[0] == second[0] == 0
+    timeless = [json.loads(said) for _, said, _ in (first, second)]
+    for found in timeless:
+        for key in ("seconds", "cost", "verdict", "slots"):
+            found.pop(key, None)
+    assert timeless[0] == timeless[1]
+    assert timeless[0]["all_fail"] >= 2 and timeless[0]["rescued_rows"] >= 1
+    sent = sum(row["event"] == "sent" for row in Folder(tmp_path / "out").events())
+    code, out, err = go("--dry-run")
+    assert code == 0 and "nothing is left to ask" in err
+    assert sum(row["event"] == "sent" for row in Folder(tmp_path / "out").events()) == sent
+    with serving(reply=wrong) as mock:
+        assert go("--tasks", three, *SMALL, url=mock.url, out="real")[0] == 0
+    code, _, err = go("--dry-run", out="real")
+    assert code == 2 and "real run" in err
+
+
+def test_reuse_needs_neither_endpoint_library_nor_grader(go, tmp_path):
+    code, said, _ = go("--dry-run")
+    assert code == 0
+    script = (
+        "import sys\n"
+        "for name in ('openai', 'grader', 'sandbox', 'walls', 'pyarrow', 'huggingface_hub'): sys.modules[name] = None\n"
+        f"import run; sys.exit(run.main(['--reuse', '--out', {str(tmp_path / 'out')!r}]))"
+    )
+    again = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == said
+
+
+def test_each_flag_is_of_one_class():
+    parser = run.flags()
+    groups = {group.title: [a.dest for a in group._group_actions] for group in parser._action_groups if group.title}
+    assert sorted(groups["identity"]) == sorted(run.IDENTITY)
+    assert sorted(groups["plan"]) == sorted(run.PLAN)
+    assert sorted(groups["free"]) == sorted(run.FREE)
+    everywhere = Counter(dest for name in ("identity", "plan", "free", "folder") for dest in groups[name])
+    assert set(everywhere.values()) == {1}
+    assert set(everywhere) == {a.dest for a in parser._actions} - {"help"}
+    assert parser.format_help().index("python run.py --dry-run") < parser.format_help().index("--tasks NAME")
+
+
+KEY = "canary-1234567890"
+
+
+@pytest.mark.parametrize(
+    "fault", [None, Fault("status", 401), Fault("close"), Fault("status", 500, message=f"sent {KEY}")]
+)
+def test_the_key_goes_nowhere(tmp_path, three, fault):
+    program = "import os\nprint([k for k, v in os.environ.items() if 'canary' in v])\n"
+    with serving(reply=lambda request: f"```python\n{program}```", key=None if fault else KEY) as mock:
+        if fault:
+            mock.faults = always(fault, after=3)
+        more = ["--verbose", "--give-up-after", "0.02", "--out", str(tmp_path / "out")]
+        command = [sys.executable, str(ROOT / "run.py"), "--tasks", three, *SMALL, *more]
+        env = {**os.environ, "OPENAI_BASE_URL": mock.url, "OPENAI_API_KEY": KEY}
+        ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == (4 if fault else 0), ran.stderr
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(
+        KEY[:8].encode() in text.replace(b"'canary' in v", b"").replace(b"'canary'", b"") for text in written
+    )
+    assert KEY[:8] not in ran.stdout + ran.stderr
+    if not fault:
+        assert {a.got.strip() for a in Folder(tmp_path / "out").attempts()} == {"[]"}
+
+
+def test_version():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), "--version"], capture_output=True, text=True, timeout=20
+    )
+    assert done.stdout == f"swarm-rescue {run.VERSION}\n"
+    assert f'version = "{run.VERSION}"' in (ROOT / "pyproject.toml").read_text()

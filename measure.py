@@ -980,7 +980,7 @@ def _apart(t: Table, play: Play, r: int) -> dict[str, Any]:
         "tasks": len(distinct),
         "programs": programs,
         "to_own_first": _mean(to_own),
-        "exact_repeats": repeats,  # programs that the arm wrote on this task in an earlier round, to the letter
+        "exact_repeats": repeats,  # programs that the arm wrote on this task in an earlier round already
         "exact_repeats_share": _mean(share_repeats),
         "similarity": _mean(among),
         "diversity": 1 - _mean(among),

@@ -148,3 +148,23 @@ def lay_out(name: str) -> tuple[list[Attempt], dict[str, Any]]:
         band=file.get("band", "all"),
         noise_runs=len(counts["noise_counts"]) - 1,
     )
+
+
+def run(
+    tasks: Sequence[str],
+    rescued: Mapping[str, Mapping[str, int]],
+    noise: Sequence[Mapping[str, int]] = (),
+    stop: bool = True,
+    particles: int = 8,
+    rounds: int = 3,
+    group: int = 8,
+) -> list[Attempt]:
+    """A run whose tasks are all all-fail. rescued: arm -> {task: round of its pass}; noise: the same a re-run."""
+    attempts = [a for task in tasks for a in base(task, group=group)]
+    for arm, hit in rescued.items():
+        for task in tasks:
+            attempts += play(task, arm, hit.get(task), 0, rounds, particles, stop)
+    for rerun, hit in enumerate(noise, 1):
+        for task in tasks:
+            attempts += play(task, "resample", hit.get(task), rerun, rounds, particles, stop)
+    return attempts

@@ -479,7 +479,7 @@ def test_tests_pass_character_for_character(tmp_path_factory, visible, hidden):
 
 
 BIG = """
-import resource, sys
+import sys
 from pathlib import Path
 import tasks
 tasks.fetch = lambda *_: sorted(Path(sys.argv[1]).glob("*.parquet"))
@@ -488,11 +488,13 @@ for task in tasks.load("code_contests", spare=sys.argv[2] == "spare"):
     number += 1
     assert len(task.visible) == 10 and len(task.hidden) == 20 + 32
     assert len(task.spare) == (160 if sys.argv[2] == "spare" else 0)
-print(number, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+# Not getrusage: what it calls the peak outlives exec, and so counts the process that this one was started from.
+print(number, next(int(line.split()[1]) // 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
 def test_files_of_the_real_size_are_read_in_bounded_memory(tmp_path):
     """282 problems, 222 tests each, 700 MB of text in one row group a file, as the data set is laid out."""
     rng = random.Random(1)
@@ -523,7 +525,7 @@ def test_files_of_the_real_size_are_read_in_bounded_memory(tmp_path):
         done = run_python(BIG, str(tmp_path), spare)
         number, peak = map(int, done.stdout.split())
         assert number == 282
-        assert peak < 400, f"{peak} MB"  # of the 1 GB that is promised
+        assert peak < 400  # MB, of the 1 GB that is promised
 
 
 # ── the hub ──────────────────────────────────────────────────────────────────────────────────────────────────

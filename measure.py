@@ -140,9 +140,9 @@ class Table:
         stop = not self.full_budget if stop is None else stop
         row = np.full((len(self.tasks), rounds, particles), -1, dtype=np.int64)
         self._fill(row, arm, rerun)
-        if self.shared and arm != "base":
+        if self.shared and arm != "base" and not rerun:  # a re-run is there to differ: it draws its own round 0
             row[:, 0] = -1
-            self._fill(row[:, :1], "round0", rerun)
+            self._fill(row[:, :1], "round0", 0)
         passes = self.of("passed", row, False).sum(axis=2)
         drawn = (row >= 0).sum(axis=2)
         whole = np.cumprod(drawn == particles, axis=1).astype(bool)  # rounds complete up to here
@@ -312,21 +312,27 @@ def tabulate(
 
 
 def _events(events: Iterable[Mapping[str, Any]]) -> tuple[Counter[str], float | None]:
-    """Events by name, and the wall seconds of all processes: each from its start to the last thing it wrote."""
+    """Events by name, and the wall seconds of all processes that asked: from a start to the last word before the next.
+
+    A killed process counts up to its last word; one that asked nothing (a regrade, a calibration) does not count.
+    """
     counted: Counter[str] = Counter()
-    seconds, began, last = 0.0, None, 0.0
+    spans: list[list[float]] = []
+    asked: list[bool] = []
     for event in events:
         name = str(event.get("event"))
         counted[name] += 1
         counted["possibly_billed"] += bool(event.get("possibly_billed"))
         time = float(event.get("time") or 0.0)
         if name == "start":
-            seconds += last - began if began is not None else 0.0
-            began = last = time
-        last = max(last, time)
-    if began is None:
+            spans.append([time, time])
+            asked.append(False)
+        elif spans:
+            spans[-1][1] = max(spans[-1][1], time)
+            asked[-1] = asked[-1] or name in ("sent", "answered", "retry")
+    if not spans:
         return counted, None
-    return counted, seconds + last - began
+    return counted, sum(last - first for (first, last), sent in zip(spans, asked, strict=True) if sent)
 
 
 def full_budget(config: Mapping[str, Any]) -> bool:
@@ -1424,18 +1430,20 @@ def measure(
     events: Iterable[Mapping[str, Any]] = (),
     plan: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """All of results.json. `attempts` is walked once; `config["grades"]` may name a regrade, then `checks` decide.
-
-    Raises ValueError where a regrade lacks a program's check.
-    """
-    grades = str(config.get("grades") or "attempts")
+    """All of results.json. `attempts` is walked once; `config["grades"]` may name a regrade, then `checks` decide."""
+    grades, kept = str(config.get("grades") or "attempts"), list[str]()
     if grades != "attempts":
-        attempts = regraded(attempts, checks, grades)
+        attempts = regraded(attempts, checks, grades, kept)
     t = tabulate(attempts, config, cards, events, plan)
     results: dict[str, Any] = {"schema_version": SCHEMA_VERSION, **published(t)}
     for name, section in SECTIONS.items():
         value = section(t)
         results[name] = {**(results[name] or {}), **value} if name in results else value
+    if kept:
+        results["warnings"].append(
+            f"{len(kept)} attempts on {len(set(kept))} tasks are not in {grades} and count with the grade of their "
+            "time; --regrade brings all under one."
+        )
     results["grades"] = grades
     results["dry_run"] = bool(config.get("dry_run"))
     return _plain(results)
@@ -1456,34 +1464,35 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def regraded(attempts: Iterable[Attempt], checks: Iterable[Mapping[str, Any]], name: str) -> Iterator[Attempt]:
+def regraded(
+    attempts: Iterable[Attempt], checks: Iterable[Mapping[str, Any]], name: str, kept: list[str] | None = None
+) -> Iterator[Attempt]:
     """The attempts with the grades that the checks `name`/visible and `name`/hidden give their programs.
 
-    A check is found by task and SHA-256 of the program. An attempt without a program keeps its outcome. Hidden letters
-    count only where every visible test passed, as when grading. Raises ValueError where a program has no check: a
-    grade that is not known is not a zero.
+    A check is found by task and SHA-256 of the program. An attempt without a program keeps its outcome. One whose
+    program has no such check (made after the regrade, or its task is gone) keeps its own grade, and its task is
+    appended to `kept`. Hidden letters count only where every visible test passed, as when grading.
     """
-    letters: dict[tuple[str, str, str], tuple[str, float]] = {}
+    parts = {f"{name}/visible": 0, f"{name}/hidden": 1}
+    letters: dict[tuple[str, str], list[tuple[str, float] | None]] = {}
     for check in checks:
-        part = check["tests"]
-        if part in (f"{name}/visible", f"{name}/hidden"):
-            key = (check["task_id"], check["program"], part.removeprefix(f"{name}/"))
-            letters[key] = (check["letters"], float(check.get("cpu_seconds") or 0.0))
+        if check["tests"] in parts:
+            row = letters.setdefault((check["task_id"], check["program"]), [None, None])
+            row[parts[check["tests"]]] = check["letters"], float(check.get("cpu_seconds") or 0.0)
     for a in attempts:
         if a.code is None:
             yield a
             continue
         program = sha256(a.code.encode("utf-8", "surrogatepass")).hexdigest()
-        visible, seconds = letters.get((a.task_id, program, "visible"), (None, 0.0))
-        if visible is None:
-            raise ValueError(f"{a.task_id}: a saved program was not regraded ({name}): run --regrade again")
-        hidden, more = "", 0.0
-        whole = set(visible) <= {"P"}
-        if whole and a.hidden_total:
-            found = letters.get((a.task_id, program, "hidden"))
-            if found is None:
-                raise ValueError(f"{a.task_id}: hidden tests were not regraded ({name}): run --regrade again")
-            hidden, more = found
+        seen, unseen = letters.get((a.task_id, program), [None, None])
+        whole = seen is not None and set(seen[0]) <= {"P"}
+        if seen is None or (whole and a.hidden_total and unseen is None):
+            if kept is not None:
+                kept.append(a.task_id)
+            yield a
+            continue
+        visible, seconds = seen
+        hidden, more = unseen if whole and unseen is not None else ("", 0.0)
         failed = [letter for letter in visible + hidden if letter != "P"]
         yield replace(
             a,

@@ -294,6 +294,15 @@ def test_cost_adds_up_by_stage_and_counts_a_shared_round_once() -> None:
     assert cost["total"]["cpu_seconds"] == pytest.approx(64 * 0.25)
 
 
+def test_a_noise_run_draws_its_own_round_0_where_the_arms_share_one() -> None:
+    shared = [replace(a, arm="round0") for a in play("t", "x", 0, rounds=1)]
+    again = list(play("t", "resample", None, rerun=1))
+    results = measure([*base("t"), *shared, *again], config(arms=["resample"], share_round0=True, noise_runs=1))
+    assert results["noise"]["rescued"] == [1, 0] and results["incomplete"]["noise_runs"][0]["tasks"] == 0
+    torn = measure([*base("t"), *shared, *again[8:]], config(arms=["resample"], share_round0=True, noise_runs=1))
+    assert torn["incomplete"]["noise_runs"][0] == {"tasks": 1, "owed_at_most": 8}
+
+
 def test_unknown_tokens_are_counted_and_give_no_price() -> None:
     attempts = [replace(a, prompt_tokens=None, completion_tokens=None) for a in base("t")]
     total = measure(attempts, config(price=[1.0, 1.0]))["cost"]["total"]
@@ -309,6 +318,8 @@ def test_wall_seconds_are_those_of_all_processes_and_a_killed_one_counts_to_its_
         {"event": "retry", "time": 1001.0, "possibly_billed": True},
         {"event": "sent", "time": 1002.0},
         {"event": "end", "time": 1010.0, "code": 0},
+        {"event": "start", "time": 2000.0},  # a regrade
+        {"event": "end", "time": 2500.0, "code": 0},
     ]
     results = measure(base("t"), config(), events=events)
     assert results["seconds"] == 40 and results["cost"]["wall_seconds"] == 40.0
@@ -724,12 +735,13 @@ def test_checks_replace_the_grades_of_a_regraded_run() -> None:
     assert got["outcomes"]["resample"]["counts"] == {"pass": 1, "timeout": 1, "runtime_error": 30}
 
 
-def test_a_program_without_a_check_is_not_a_zero() -> None:
-    attempts = list(base("a"))
-    with pytest.raises(ValueError, match="--regrade again"):
-        measure(attempts, config(grades="regrade"), checks=[check(attempts[0], "visible", "WWWWW")])
-    with pytest.raises(ValueError, match="hidden tests were not regraded"):
-        measure(attempts, config(grades="regrade"), checks=[check(a, "visible", "PPPPP") for a in attempts])
+def test_a_program_without_a_check_keeps_its_grade_and_is_counted() -> None:
+    attempts = list(base("a", 2))
+    one = measure(attempts, config(grades="regrade"), checks=[check(attempts[0], "visible", "WWWWW")])
+    assert one["p0_histogram"][1] == 1 and "7 attempts on 1 tasks are not in regrade" in one["warnings"][-1]
+    # Every visible test is passed now, and the hidden ones were not run: not known, so not a pass.
+    two = measure(attempts, config(grades="regrade"), checks=[check(a, "visible", "PPPPP") for a in attempts])
+    assert two["p0_histogram"][2] == 1 and "8 attempts" in two["warnings"][-1]
 
 
 # ── the plan and its verdict ─────────────────────────────────────────────────────────────────────────────────────

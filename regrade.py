@@ -102,8 +102,8 @@ def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         found.append(f"all-fail tasks: {old['all_fail']} -> {new['all_fail']}")
     for arm in new["arms"]:
         was, now = (results["intervals"].get(arm, {}) for results in (old, new))
-        if was.get("count") != now.get("count"):
-            found.append(f"{arm} rescued {was.get('count')} of {was.get('n')} -> {now.get('count')} of {now.get('n')}")
+        if (was.get("rescued"), was.get("n")) != (now.get("rescued"), now.get("n")):
+            found.append(f"{arm} rescued {was.get('rescued')} of {was.get('n')} -> {now['rescued']} of {now['n']}")
         was, now = (results["paired"].get(arm, {}).get("verdict") for results in (old, new))
         if was != now:
             found.append(f"{arm} against resample: {was} -> {now}")

@@ -103,7 +103,8 @@ class _Server:
     client: Any = None
     in_flight: int = 0
     sent: int = 0
-    resting_until: float = 0.0  # monotonic seconds; a server that has just failed is the last choice
+    failures: int = 0  # in a row
+    resting_until: float = 0.0  # monotonic seconds; a server that fails is the last choice for a while
 
 
 class Policy:
@@ -213,6 +214,7 @@ class Policy:
                 except _Failed as failed:
                     failure = failed
                 else:
+                    server.failures = 0
                     return self._answered(row, reply._replace(tries=tries, latency_seconds=time.monotonic() - began))
                 finally:
                     server.in_flight -= 1
@@ -344,7 +346,8 @@ class Policy:
                 wait = self._close_gate(failure, now)
             else:
                 wait = max(failure.wait or 0.0, min(self._backoff(failure, row["tries"]), left))
-                server.resting_until = now + wait
+                server.failures += 1
+                server.resting_until = now + min(BACKOFF[1], BACKOFF[0] * 2 ** min(server.failures - 1, 10))
         elif failure.kind != "refused":
             fault = self._end(failure)
         elif self._settled or not self._learn(failure, payload):
@@ -558,7 +561,7 @@ def split_reasoning(message: dict[str, Any], cut_while_thinking: bool = False) -
     text = _text(content)
     opened = re.match(r"\s*<think>", text)
     start = opened.end() if opened else 0
-    closed = re.search(r"</think>(?![\"'`\\])", text)  # before a quote it is a string in a program
+    closed = re.search(r"</think>(?![\"'\\]|`(?!``))", text)  # before a quote it is a string in a program
     if closed and (opened or "<think>" not in text[: closed.start()]):
         return text[closed.end() :].lstrip("\r\n"), reasoning + text[start : closed.start()].strip()
     if opened or (cut_while_thinking and not reasoning):

@@ -211,6 +211,7 @@ class MockEndpoint:
         self.slots, self.models, self.any_model, self.key, self.prefix = slots, models, any_model, key, prefix
         self.lists_models, self.refuses, self.context, self.usage, self.loading = (
             lists_models, refuses, context, usage, loading)  # fmt: skip
+        self.says_ready = True  # to a probe, whatever `reply` would say
         self.requests: list[Request] = []
         self.changes: list[tuple[float, int]] = []  # monotonic seconds, slots in use from then on
         self.connections: set[_Connection] = set()
@@ -263,6 +264,11 @@ class MockEndpoint:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", port, backlog=2048)
         self.port = self._server.sockets[0].getsockname()[1]
+        self._loop = loop
+
+    def die(self) -> None:
+        """From another thread: nobody listens any more."""
+        asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result()
 
     async def stop(self) -> None:
         """Hang up, as a server that dies."""
@@ -349,7 +355,7 @@ class MockEndpoint:
             self._serve(*self._queue.popleft())
 
     def _completion(self, request: Request) -> dict[str, Any]:
-        said = "ready" if request.probe else self.reply(request)
+        said = "ready" if request.probe and self.says_ready else self.reply(request)
         choice = said if isinstance(said, dict) else {"message": {"role": "assistant", "content": said}}
         choice = {"index": 0, "finish_reason": "stop", **choice}
         prompt, made = len(request.prompt) // 4, len(str(choice["message"].get("content"))) // 4

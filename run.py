@@ -31,9 +31,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import report
-
 import export
+import report
 from endpoint import EndpointFault, FakePolicy
 from flags import BadInput, Flags, count, policy_flags
 from measure import make_plan, measure, plan_digest, regraded

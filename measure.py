@@ -206,12 +206,13 @@ def _number(seen: dict[bytes, int], text: str) -> int:
 
 def _line_numbers(seen: dict[Any, int], program: str) -> Any:
     """A program as a set: its stripped lines, the k-th occurrence of a line apart from the first."""
-    numbers, times = array("q"), {}  # type: ignore[var-annotated]
-    for line in program.split("\n"):
-        if line := line.strip():
-            k = times[line] = times.get(line, -1) + 1
-            numbers.append(seen.setdefault((line, k) if k else line, len(seen)))
-    return numbers
+    lines = [line for line in map(str.strip, program.split("\n")) if line]
+    times = Counter(lines)
+    numbers = [seen.setdefault(line, len(seen)) for line in times]
+    if len(times) < len(lines):
+        again = [(line, k) for line, count in times.items() if count > 1 for k in range(1, count)]
+        numbers += [seen.setdefault(key, len(seen)) for key in again]
+    return array("q", numbers)
 
 
 def tabulate(
@@ -234,7 +235,8 @@ def tabulate(
         if key in rows:
             duplicates += 1
             continue
-        shown = a.code is not None and a.visible_passed == a.visible_total
+        text = None if a.code is None else same_program(a.code)
+        shown = text is not None and a.visible_passed == a.visible_total
         empty = not a.reply.strip()
         truncated = a.finish_reason == "length"
         rows[key] = (
@@ -250,7 +252,7 @@ def tabulate(
                 hidden=a.hidden_passed / a.hidden_total if shown and a.hidden_total else math.nan,
                 half=2 * a.visible_passed >= a.visible_total > 0,
                 signature=a.visible_tests,
-                program=-1 if a.code is None else _number(programs, same_program(a.code)),
+                program=-1 if text is None else _number(programs, text),
                 reply=_number(replies, a.reply),
                 truncated=truncated,
                 thinking=truncated
@@ -265,7 +267,7 @@ def tabulate(
                 social=a.social,
             ),
             # The re-runs and the base group are not compared text by text.
-            _line_numbers(texts, a.code) if a.code is not None and a.arm != "base" and a.rerun == 0 else None,
+            _line_numbers(texts, text) if text is not None and a.arm != "base" and a.rerun == 0 else None,
         )
     del texts, replies, programs
 

@@ -96,7 +96,8 @@ class Attempt:
 
 def same_program(code: str) -> str:
     """What two programs have in common that differ only in line ends, blanks at the end of lines and blank lines."""
-    return "\n".join(line.rstrip() for line in re.split(r"\r\n|\r|\n", code) if line.strip())
+    lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join([kept for line in lines if (kept := line.rstrip())])
 
 
 class Style(NamedTuple):

@@ -15,17 +15,17 @@ ROOMS = sorted(path.stem for path in ROOT.glob("*.py"))
 
 # From the cellar up. A room imports from the floors below its own and from nowhere else in the house.
 FLOORS = (
-    ("walls", "endpoint", "tasks", "stats", "flags"),
-    ("swarm", "sandbox"),
+    ("walls", "endpoint", "tasks", "stats", "flags", "words"),
+    ("swarm", "sandbox", "plots"),
     ("measure", "grader", "records"),
-    ("session", "report", "export"),
-    ("regrade",),
+    ("session", "page", "export"),
+    ("regrade", "report"),
     ("run", "calibrate", "sql_calibrate"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 DOING = {"session", "endpoint", "grader", "sandbox", "walls"}
-TELLING = ("measure", "stats", "report", "export")
+TELLING = ("measure", "stats", "words", "plots", "page", "report", "export")
 
 PURE = ("swarm", "stats", "measure")
 # What a pure room may use: nothing in here knows of a network, a clock, a disk, a process or a global random state.

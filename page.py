@@ -1,0 +1,728 @@
+"""report.html: one self-contained page, filled into the frame page.html.
+
+Static parts (words, tables, plots) are written here and escaped here. What models and data sets wrote goes into a JSON
+data block and reaches the screen through textContent; the policy in the page's head lets no script run but the
+frame's own, and lets nothing be fetched. It reads aloud: plots have their numbers in tables, rows open with a key.
+
+Left out: figures (measure.py), how they are rounded and worded (words.py), how they are drawn (plots.py).
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import plots
+from measure import TAG_VALUES
+from measure import _bands as bands
+from swarm import Attempt
+from tasks import LETTERS, Task, clip
+from words import (
+    CONTROL,
+    MEANING,
+    SHARES,
+    STAGES,
+    Results,
+    big,
+    estimate,
+    hill_curves,
+    listed,
+    noise_words,
+    of,
+    p_text,
+    plural,
+    points,
+    power_words,
+    share,
+    span,
+    title,
+    within,
+)
+
+FRAME = Path(__file__).with_name("page.html")
+PAGE_BYTES = 4_700_000  # what the page may weigh; programs are cut to fit
+CUTS = (20_000, 8_000, 4_000, 2_500, 1_500, 800, 300, 0)  # characters of a program, tried in this order
+STATEMENT = 6_000  # characters of a statement
+TAG_COLUMNS = 2
+
+
+def page(
+    results: Results,
+    attempts: Iterable[Attempt],
+    cards: Iterable[Task],
+    config: Mapping[str, Any],
+    calibration: Mapping[str, Any] | None = None,
+) -> str:
+    """report.html: one page that needs nothing else and asks nobody for anything.
+
+    attempts: walked once; of each task and arm only the best is kept, so a run of any size fits in memory. The page
+    stays under 5 MB for a run of the published size: where it would not, programs are cut, and it says so.
+    """
+    tasks = _browsable(results, attempts, list(cards))
+    sections = [part for make in PAGE if (part := make(results))]
+    sections.append(_hill_section(results, calibration))
+    frame = FRAME.read_text(encoding="utf-8")
+    script = frame[frame.rindex("<script>") + len("<script>") : frame.rindex("</script>")]
+    fill = {
+        "csp": f"default-src 'none'; script-src '{_csp_hash(script)}'; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'",
+        "title": html.escape(title(results)),
+        "header": _header(results),
+        "sections": "\n".join(filter(None, [*sections, _more_section(results), _cost_section(results)])),
+        "footer": _footer(results, config),
+    }
+    room = PAGE_BYTES - len(frame) - sum(len(part.encode()) for part in fill.values())
+    fill["data"], cut = _fit(tasks, room)
+    fill["cut"] = f"Programs are cut after {cut:,} characters to keep this page small." if cut else ""
+    return re.sub(r"\{\{(\w+)\}\}", lambda name: fill[name[1]], frame)
+
+
+def _csp_hash(script: str) -> str:
+    return "sha256-" + b64encode(sha256(script.encode()).digest()).decode()
+
+
+class _Best:
+    """The best attempt of one arm on one task, and what the arm did there beside it."""
+
+    def __init__(self) -> None:
+        self.attempt: Attempt | None = None
+        self.drawn = self.passes = 0
+        self.first: int | None = None
+
+    def see(self, a: Attempt) -> None:
+        self.drawn += 1
+        self.passes += a.passed
+        if a.passed:
+            self.first = a.round if self.first is None else min(self.first, a.round)
+        key = (a.passed, a.fitness, a.hidden_passed)
+        old = self.attempt
+        if old is None or key > (old.passed, old.fitness, old.hidden_passed):
+            self.attempt = a
+
+
+def _browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Task]) -> dict[str, Any]:
+    """The data block: every task with its best attempt of the base group and of each arm."""
+    arms = list(results.get("intervals") or results.get("arms") or {})
+    reruns = f"{CONTROL} re-runs"
+    best: dict[str, dict[str, _Best]] = {}
+    fitness: dict[tuple[str, str], float] = {}
+    for a in attempts:
+        of_task = best.setdefault(a.task_id, {})
+        fitness[a.task_id, a.slot.within_task()] = a.fitness
+        # Round 0 that the arms share was drawn once and belongs to each of them.
+        names = arms if a.arm == "round0" and not a.rerun else [reruns if a.rerun else a.arm]
+        for name in names:
+            of_task.setdefault(name, _Best()).see(a)
+    extra = sorted({name for of_task in best.values() for name in of_task} - {"base", *arms})
+    order = ["base", *arms, *extra]
+    known = {card.id: card for card in cards}
+    by_task = results.get("by_task") or {}
+    rows = []
+    labels, columns = _labels(cards)
+    for task_id in [*known, *sorted(best.keys() - known.keys())]:
+        card, of_task = known.get(task_id), best.get(task_id, {})
+        base = of_task.get("base") or _Best()
+        whole = base.drawn >= results["budget"]["G"]
+        rows.append(
+            {
+                "id": task_id,
+                "title": (card.title or task_id) if card else task_id,
+                "statement": card.statement[:STATEMENT] if card else "",
+                "tags": dict(card.tags) if card else {},
+                "labels": labels.get(task_id, []),
+                "base": base.passes if whole else None,
+                "fail": whole and not base.passes,
+                "given": any(name in of_task for name in arms),
+                "open": _is_open(by_task.get(task_id), whole),
+                "best": [_told(name, of_task[name], card, fitness) for name in order if of_task.get(name)],
+            }
+        )
+    return {
+        "arms": [name for name in order if name == "base" or any(name in of_task for of_task in best.values())],
+        "group": results["budget"]["G"],
+        "letters": {letter: name for name, letter in LETTERS.items()},
+        "tags": sorted({label for of_task in labels.values() for label in of_task}),
+        "tag_columns": columns,
+        "tasks": rows,
+    }
+
+
+def _is_open(row: Mapping[str, Any] | None, whole: bool) -> bool:
+    """Whether the task still owes attempts."""
+    arms = (row or {}).get("arms") or {}
+    return not whole or any(not arm.get("done", True) for arm in arms.values())
+
+
+def _told(name: str, found: _Best, card: Task | None, fitness: Mapping[tuple[str, str], float]) -> dict[str, Any]:
+    """One attempt as the page tells it."""
+    a = found.attempt
+    assert a is not None
+    failed = next((i for i, letter in enumerate(a.visible_tests) if letter != LETTERS["pass"]), None)
+    first = None
+    if failed is not None and a.code is not None:
+        first = {"got": a.got}
+        if card and failed < len(card.visible):
+            test = card.visible[failed]
+            first["input"] = clip(test.input)
+            if card.kind != "assert":
+                first["expected"] = clip(test.output, a.got_start)
+
+    def shown(slot: str | None) -> list[Any] | None:
+        return [slot, fitness.get((a.task_id, slot))] if slot else None
+
+    return {
+        "arm": name,
+        "slot": a.slot.within_task(),
+        "round": a.round,
+        "first": found.first,
+        "drawn": found.drawn,
+        "passes": found.passes,
+        "outcome": a.outcome,
+        "fitness": a.fitness,
+        "visible": a.visible_tests,
+        "visible_total": a.visible_total,
+        "hidden": a.hidden_tests,
+        "hidden_total": a.hidden_total,
+        "failed": first,
+        "parent": shown(a.parent),
+        "social": shown(a.social),
+        "code": a.code,
+        "cut": 0,
+    }
+
+
+def _labels(cards: Sequence[Task]) -> tuple[dict[str, list[str]], list[str]]:
+    """For each task the tags a filter offers, numbers of many values in bands; and the tags worth a column."""
+    values: dict[str, dict[str, str]] = {}
+    for card in cards:
+        for name, value in card.tags.items():
+            values.setdefault(name, {})[card.id] = str(value)
+    out: dict[str, list[str]] = {}
+    for name, of_task in sorted(values.items()):
+        if len(set(of_task.values())) > TAG_VALUES:
+            of_task = bands(of_task)
+        if len(set(of_task.values())) <= TAG_VALUES:
+            for task_id, value in of_task.items():
+                out.setdefault(task_id, []).append(f"{name}: {value}")
+    return out, [name for name, of_task in sorted(values.items()) if len(set(of_task.values())) > 1][:TAG_COLUMNS]
+
+
+def _fit(data: dict[str, Any], room: int) -> tuple[str, int]:
+    """The data block within `room` bytes, and after how many characters programs had to be cut (0: none was)."""
+    written = ""
+    for limit in CUTS:
+        cut = False
+        for task in data["tasks"]:
+            for a in task["best"]:
+                code = a["code"]
+                if code is not None and len(code) > limit:
+                    cut, a["cut"], a["code"] = True, a["cut"] or len(code), code[:limit]
+        # Escaped `<` cannot end the script element; ASCII keeps lone surrogates out of the file's encoding.
+        written = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+        if len(written) <= room:
+            return written, limit if cut else 0
+    return written, limit
+
+
+# ── parts of the page ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], numeric: bool = True) -> str:
+    """A table whose first column names its rows; the rest are numbers unless said otherwise."""
+    kind = ' class="n"' if numeric else ""
+    top = "".join(f'<th scope="col"{kind if i else ""}>{html.escape(name)}</th>' for i, name in enumerate(head))
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{kind}>{html.escape(cell)}</td>" if i else f'<th scope="row">{html.escape(cell)}</th>'
+            for i, cell in enumerate(row)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="scroll"><table><caption>{html.escape(caption)}</caption><thead><tr>{top}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _numbers(*tables: str) -> str:
+    inside = "".join(filter(None, tables))
+    return f'<details class="numbers"><summary>The numbers</summary>{inside}</details>' if inside else ""
+
+
+def _section(name: str, heading: str, *parts: str) -> str:
+    inside = "\n".join(filter(None, parts))
+    return f'<section id="{name}" aria-labelledby="h-{name}">\n<h2 id="h-{name}">{heading}</h2>\n{inside}\n</section>'
+
+
+def _p(said: str, quiet: bool = False) -> str:
+    return f"<p{' class=quiet' if quiet else ''}>{html.escape(said)}</p>" if said else ""
+
+
+def _header(r: Results) -> str:
+    verdict, whole = r.get("verdict") or {}, sum(r["p0_histogram"])
+    parts = [f"<h1>{html.escape(title(r))}</h1>"]
+    parts.append(f'<p class="answer">{html.escape(verdict.get("sentence") or "Nothing can be said yet.")}</p>')
+    if verdict.get("arms"):
+        why = "; ".join(verdict.get("exploratory") or [])
+        planned = "The plan was written before the first sample, and this is its rule."
+        parts.append(
+            _p(planned if verdict.get("planned") else f"Exploratory: {why or 'there is no plan'}.", quiet=True)
+        )
+    if r.get("dry_run"):
+        parts.append(_p("A dry run: toy tasks and a fake policy. These figures say nothing about any model."))
+    if r.get("as_published"):
+        parts.append(_p("As published: the starred departures of the README are taken back."))
+    if r.get("grades", "attempts") != "attempts":
+        parts.append(_p(f"Grades: every saved reply graded again ({r['grades']})."))
+    pool = r.get("pooled") or {}
+    tiles = [("Tasks", f"{r['tasks']:,}", "" if whole == r["tasks"] else f"{whole:,} with a whole base group")]
+    if whole:
+        tiles.append(("All-fail", f"{r['all_fail']:,}", f"{share(r['all_fail'] / whole)} of the tasks"))
+    if pool.get("n"):
+        rescued = pool["all_runs"]
+        note = f"{share(rescued['share'])} {within(rescued['wilson'])}, by {plural(pool['runs'], 'run')}"
+        tiles.append(("Rescued", f"{rescued['rescued']:,}", note))
+        tiles.append(("Training rows", f"{pool['rows']:,}", f"on {plural(pool['rows_tasks'], 'task')}"))
+    total = (r.get("cost") or {}).get("total") or {}
+    tokens = (total.get("prompt_tokens") or 0) + (total.get("completion_tokens") or 0)
+    tiles.append(("Calls", f"{r['calls']:,}", f"{big(tokens)} tokens"))
+    parts.append(
+        '<dl class="tiles">'
+        + "".join(
+            f"<div><dt>{name}</dt><dd>{value}<small>{html.escape(note)}</small></dd></div>"
+            for name, value, note in tiles
+        )
+        + "</dl>"
+    )
+    if r.get("warnings"):
+        items = "".join(f"<li>{html.escape(said)}</li>" for said in r["warnings"])
+        parts.append(
+            f'<section class="callout" aria-labelledby="h-warn"><h2 id="h-warn">Before you trust a figure</h2>'
+            f"<ul>{items}</ul></section>"
+        )
+    links = [("thrown", "Thrown away"), ("arms", "Arms"), ("climb", "Climb"), ("hidden", "Shown and hidden")]
+    links += [("moved", "Training set"), ("hill", "Hill"), ("cost", "Cost"), ("tasks", "Tasks")]
+    items = "".join(f'<li><a href="#{name}">{label}</a></li>' for name, label in links)
+    parts.append(f'<nav aria-label="Sections"><ul>{items}</ul></nav>')
+    return "\n".join(filter(None, parts))
+
+
+def _thrown_section(r: Results) -> str:
+    counts, whole, group = r["p0_histogram"], sum(r["p0_histogram"]), r["budget"]["G"]
+    if not whole:
+        return _section("thrown", "What the group throws away", _p("No task has its whole base group yet."))
+    said = (
+        f"{of(r['all_fail'], whole)} tasks failed on all {group} attempts of their base group. A group has nothing to "
+        "learn from them and drops them."
+        if r["all_fail"]
+        else "No task failed on its whole base group: nothing is thrown away."
+    )
+    owing = r.get("incomplete") or {}
+    if owing.get("base_tasks"):
+        said += f" {plural(owing['base_tasks'], 'task')} with an incomplete base group are not counted."
+    near = r.get("near_miss") or {}
+    more = ""
+    if near.get("near_miss"):
+        more = (
+            f"On {of(near['near_miss'], near['all_fail'])} of them some base attempt passed a visible test "
+            f"(near-miss); there the best attempt passes {share(near['mean_best_fitness'])} of the visible tests on "
+            f"average, and at least half of them on {near['at_least_half']:,}."
+        )
+    rows = [[str(k), f"{n:,}", share(n / whole)] for k, n in enumerate(counts)]
+    table = _table(f"Tasks by passes among {group} base attempts", ["passes", "tasks", "share"], rows)
+    return _section("thrown", "What the group throws away", _p(said), plots.base(r), _p(more, True), _numbers(table))
+
+
+def _arms_section(r: Results) -> str:
+    given = (r.get("incomplete") or {}).get("given", 0)
+    verdict, ranges, paired = r.get("verdict") or {}, r.get("intervals") or {}, r.get("paired") or {}
+    if not given:
+        return _section("arms", "Which way finds more", _p(verdict.get("sentence") or "No task was given to the arms."))
+    primary = verdict.get("primary_metric", "rescue_rate")
+    per_sample = r.get("per_sample") or {}
+    rows = []
+    for arm, row in ranges.items():
+        pair = paired.get(arm) or {}
+        rows.append(
+            [
+                arm,
+                of(row["rescued"], row["n"]),
+                estimate(row["rate"], row["wilson"]).strip(),
+                estimate(pair["delta"], pair["interval"], sign=True).strip() if pair.get("n") else "",
+                f"{pair['n_arm_only']} : {pair['n_resample_only']}" if pair.get("n") else "",
+                p_text(pair["p_holm"]) if pair.get("n") else "",
+                verdict.get("arms", {}).get(arm, "") if primary == "rescue_rate" else "",
+            ]
+        )
+    head = ["arm", "rescued", "rate", f"minus {CONTROL}", "only : only", "Holm p"]
+    head += ["verdict"] if primary == "rescue_rate" else []
+    tables = [_verdicts(_table("Rescue rate, points [95% interval]", head, [row[: len(head)] for row in rows]))]
+    if primary == "per_sample":
+        told = []
+        for arm, row in per_sample.items():
+            pair = row.get("paired") or {}
+            told.append(
+                [
+                    arm,
+                    of(row["passes"], row["samples"]) if row["rate"] is not None else row.get("reason") or "",
+                    estimate(row["rate"], row.get("interval"), 2).strip() if row["rate"] is not None else "",
+                    estimate(pair["delta"], pair["interval"], 2, sign=True).strip() if pair else "",
+                    p_text(pair["p_holm"]) if pair else "",
+                    pair.get("verdict", ""),
+                ]
+            )
+        head = ["arm", "passes", "a sample", f"minus {CONTROL}", "Holm p", "verdict"]
+        tables.insert(0, _verdicts(_table("Per-sample pass rate (primary), points [95% interval]", head, told)))
+    said = (
+        f"{r['budget']['B']} more attempts on each of {plural(given, 'all-fail task')}"
+        f"{' in the near-miss band' if r.get('band') == 'near-miss' else ''}, paired by task. only : only counts the "
+        f"tasks that this arm alone, and {CONTROL} alone, rescued."
+    )
+    rounds = _table(
+        "Tasks first rescued in each round",
+        ["arm", *(f"round {k}" for k in range(r["budget"]["R"]))],
+        [[arm, *(f"{k:,}" for k in row["first_pass_in_round"])] for arm, row in ranges.items()],
+    )
+    draws = _coverage_table(r)
+    stopped = r.get("per_draw_stopped")
+    third = ""
+    if stopped:
+        third = _table(
+            f"Passes per draw where arms stopped, as published ({stopped.get('label', '')})",
+            ["arm", "rate", f"minus {CONTROL}"],
+            [
+                [arm, points(row["rate"], 2), estimate(row.get("delta"), row.get("interval"), 2, sign=True).strip()]
+                for arm, row in stopped.items()
+                if isinstance(row, Mapping)
+            ],
+        )
+    return _section(
+        "arms",
+        "Which way finds more",
+        _p(said),
+        *tables,
+        plots.forest(r),
+        _p(noise_words(r), True),
+        _p(power_words(r), True),
+        "<h3>Rescues by round</h3>",
+        plots.rounds(r),
+        "<h3>With every further sample</h3>",
+        plots.coverage(r),
+        _numbers(rounds, draws, third, _all_resample_table(r), _power_table(r)),
+    )
+
+
+def _verdicts(table: str) -> str:
+    """Verdicts in their colours; the word itself says it too."""
+    return re.sub(rf'<td class="n">({"|".join(MEANING)})</td>', r'<td class="n word \1">\1</td>', table)
+
+
+def _coverage_table(r: Results) -> str:
+    curves = r.get("coverage") or {}
+    budget = r["budget"]["B"]
+    at = [k for k in (1, 2, 4, 8, 12, 16, 24, 32, 48) if k < budget] + [budget]
+    rows = [
+        [arm, *(points(row["share"][k - 1]) if k <= len(row["share"]) else "–" for k in at)]
+        for arm, row in curves.items()
+        if row.get("n")
+    ]
+    return _table("Tasks with a pass after so many samples, points", ["arm", *map(str, at)], rows) if rows else ""
+
+
+def _all_resample_table(r: Results) -> str:
+    rows = [
+        [arm, str(row["runs"]), estimate(row["delta"], row["interval"], sign=True).strip(), p_text(row["p"])]
+        for arm, pair in (r.get("paired") or {}).items()
+        if (row := pair.get("vs_all_resample"))
+    ]
+    head = ["arm", "runs", "difference", "p"]
+    return _table(f"Against the mean of every run of {CONTROL}, points", head, rows) if rows else ""
+
+
+def _power_table(r: Results) -> str:
+    rows = [
+        [
+            arm,
+            of(row["discordant"], row["n"]),
+            points(row["effect"]),
+            share(row.get("power"), 0),
+            share(row.get("power_holm"), 0),
+            f"{row['tasks_needed']:,}" if row.get("tasks_needed") else "–",
+        ]
+        for arm, row in (r.get("power") or {}).items()
+        if row.get("n")
+    ]
+    head = ["arm", "tasks that disagree", "true difference", "power", "power, Holm's first step", "tasks for 80%"]
+    return _table("What these tasks can show", head, rows) if rows else ""
+
+
+def _climb_section(r: Results) -> str:
+    climb = {arm: row for arm, row in (r.get("climb") or {}).items() if any(x["programs"] for x in row["rounds"])}
+    if not climb:
+        return ""
+    lost, tables = r.get("unrescued") or {}, []
+    said = "The best program so far of each particle, on the tasks where neither side has stopped."
+    if lost.get("n"):
+        said += (
+            f" On the {plural(lost['n'], 'task')} that no arm rescued the best program passes "
+            f"{share(lost['mean_best_fitness'])} of the visible tests on average; on {lost['at_zero']:,} none."
+        )
+    told = r.get("signal") or {}
+    rows = [
+        [
+            arm,
+            f"{row['refine_prompts']:,}",
+            share(row["own_zero_share"]),
+            f"{row['with_neighbour']:,}",
+            share(row["neighbour_better_share"]),
+        ]
+        for arm, row in told.items()
+        if row.get("refine_prompts")
+    ]
+    if rows:
+        head = ["arm", "refine prompts", "own best at 0", "with a neighbour", "neighbour better"]
+        tables.append(_table("What the prompts had to offer", head, rows))
+    for arm, by_round in (r.get("anchoring") or {}).items():
+        rows = [
+            [
+                f"round {x['round']}",
+                points(x.get("to_own_first")),
+                share(x.get("exact_repeats_share")),
+                points(x.get("diversity")),
+                "–" if x.get("distinct_programs") is None else f"{x['distinct_programs']:.1f}",
+                "–" if x.get("distinct_signatures") is None else f"{x['distinct_signatures']:.1f}",
+            ]
+            for x in by_round
+            if x.get("programs")
+        ]
+        if rows:
+            head = [
+                "",
+                "like its own first, %",
+                "exact repeats",
+                "diversity, %",
+                "distinct programs",
+                "distinct results",
+            ]
+            tables.append(_table(f"Anchoring: {arm}", head, rows))
+    return _section("climb", "Does the swarm climb", _p(said), plots.climb(climb), _numbers(*tables))
+
+
+def _hidden_section(r: Results) -> str:
+    climb = {arm: row for arm, row in (r.get("climb") or {}).items() if any(x["programs"] for x in row["rounds"])}
+    if not climb:
+        return ""
+    rows, gaps, loud = [], [], []
+    for arm, row in climb.items():
+        for x in row["rounds"]:
+            if x["programs"]:
+                cells = [
+                    f"{x['programs']:,}",
+                    f"{x['all_visible']:,}",
+                    share(x["all_visible_share"]),
+                    f"{x['passed']:,}",
+                ]
+                rows.append([f"{arm}, round {x['round']}", *cells])
+        for name, key in (("of its own", "moved"), (f"beyond {CONTROL}", "against_resample")):
+            if found := row.get(key):
+                cells = [
+                    estimate(found[part]["mean"], found[part]["interval"], sign=True).strip()
+                    for part in ("shown", "hidden", "gap")
+                ]
+                gaps.append([f"{arm}, {name}", *cells])
+        gap = ((row.get("against_resample") or row.get("moved")) or {}).get("gap") or {}
+        lo = (gap.get("interval") or [None])[0]
+        if lo is not None and lo > 0:
+            loud.append(arm)
+    said = "The share of programs that pass every visible test, and the share that pass every hidden test too."
+    if loud:
+        verb = "climb" if len(loud) > 1 else "climbs"
+        names = listed(loud)
+        said += f" {names[0].upper()}{names[1:]} {verb} the shown tests without the hidden ones: the gap excludes 0."
+    counts = _table("Programs by round", ["", "programs", "pass all visible", "share", "and all hidden"], rows)
+    moved = _table("From round 0 to the last round, points [95% interval]", ["", "shown", "hidden", "gap"], gaps)
+    return _section(
+        "hidden", "Do the hidden tests follow", _p(said), plots.hidden(climb), _numbers(counts, moved if gaps else "")
+    )
+
+
+def _moved_section(r: Results) -> str:
+    moved = r.get("training_set") or {}
+    if not moved.get("n"):
+        return ""
+    two = moved.get("first_two_disagree") or {}
+    said = "Tasks by the share of their attempts that pass. A selector keeps those from 20 to 80%."
+    if two.get("n"):
+        said += f" The first two base attempts disagree on {of(two['count'], two['n'])} tasks ({share(two['share'])})."
+    rows = [[name, *(f"{moved[key][k]:,}" for k, _ in SHARES)] for key, name in STAGES if key in moved]
+    pool = r.get("pooled") or {}
+    more = ""
+    if pool.get("n"):
+        every, alone = pool["all_runs"], pool["arms_alone"]
+        more = (
+            f"At least one of {plural(pool['runs'], 'run')} rescued {of(every['rescued'], pool['n'])} tasks "
+            f"({share(every['share'])} {within(every['wilson'])}), the arms alone {alone['rescued']:,}; "
+            f"{plural(pool['rows'], 'passing program')} on {plural(pool['rows_tasks'], 'task')} are training rows."
+        )
+    tables = [_table("Tasks by pass share", ["", *(name for _, name in SHARES)], rows)]
+    for tag, values in (r.get("by_tag") or {}).items():
+        arms = list(next(iter(values.values()))["arms"]) if values else []
+        told = [
+            [
+                value,
+                f"{row['tasks']:,}",
+                f"{row['all_fail']:,}",
+                *(of(row["arms"][arm]["rescued"], row["arms"][arm]["n"]) for arm in arms),
+            ]
+            for value, row in values.items()
+        ]
+        tables.append(_table(f"Rescues by {tag}", [tag, "tasks", "all-fail", *arms], told))
+    return _section("moved", "How the training set moved", _p(said), plots.moved(r), _p(more), _numbers(*tables))
+
+
+def _hill_section(r: Results, calibration: Mapping[str, Any] | None) -> str:
+    """Does the fitness predict a pass. Each curve of calibration.json that holds a verdict and a table is drawn."""
+    curves = hill_curves(calibration)
+    if not curves:
+        said = (
+            "Not known for this run. It costs grading time and no call: python calibrate.py --out with this run's "
+            "folder regrades the saved programs and says hill, cliff or noise."
+        )
+        return _section("hill", "Is the fitness a hill", _p(said))
+    parts = []
+    for name, curve in curves:
+        rows = [
+            [
+                row["bucket"],
+                f"{row['n']:,}",
+                f"{row['passed']:,}",
+                estimate(row["rate"], [row["lo"], row["hi"]]).strip(),
+            ]
+            if row["n"]
+            else [row["bucket"], "0", "", "no program here"]
+            for row in curve["table"]
+        ]
+        areas = [
+            [label.replace("_", ", "), *_area_cells(area)] for label, area in (curve.get("auc") or {}).items() if area
+        ]
+        head = ["", "AUC [95%]", "passes", "fails", "tasks"]
+        parts += [
+            f"<h3>{html.escape(name)}</h3>" if len(curves) > 1 else "",
+            f'<p><span class="word">{html.escape(str(curve["verdict"]).replace("_", " "))}</span>: '
+            f"{html.escape(str(curve.get('why') or ''))}.</p>",
+            plots.hill(curve),
+            _numbers(
+                _table("Pass rate by fitness, points [95% interval]", ["fitness", "programs", "passes", "rate"], rows),
+                _table("Rank of passes above fails", head, areas) if areas else "",
+            ),
+        ]
+    return _section("hill", "Is the fitness a hill", *parts)
+
+
+def _area_cells(area: Mapping[str, Any]) -> list[str]:
+    def number(x: float | None) -> str:
+        return "–" if x is None else f"{x:.3f}"
+
+    lo, hi = area.get("lo"), area.get("hi")
+    if "interval" in area:
+        lo, hi = area["interval"]
+    shown = number(area.get("auc")) + (f" [{number(lo)}, {number(hi)}]" if lo is not None else "")
+    return [shown, *(f"{area[key]:,}" if key in area else "" for key in ("n_pos", "n_neg", "n_groups"))]
+
+
+def _cost_section(r: Results) -> str:
+    cost = r.get("cost") or {}
+    total = cost.get("total") or {}
+    if not total.get("calls"):
+        return ""
+    priced = total.get("usd") is not None
+    head = ["", "calls", "tokens in", "tokens out", "grading CPU", *(["usd"] if priced else []), "rescues per M tokens"]
+
+    def bill(name: str, b: Mapping[str, Any]) -> list[str]:
+        per = b.get("rescues_per_million_tokens")
+        usd = [f"{b['usd']:,.2f}"] if priced else []
+        spent = [f"{b['calls']:,}", f"{b['prompt_tokens']:,}", f"{b['completion_tokens']:,}", span(b["cpu_seconds"])]
+        return [name, *spent, *usd, f"{per:.2f}" if per is not None else ""]
+
+    rows = [bill(name.replace("_", " "), b) for name, b in (cost.get("stages") or {}).items() if name == "base"]
+    rows += [bill(arm, b) for arm, b in (cost.get("arms") or {}).items()]
+    rows += [
+        bill(name.replace("_", " "), b)
+        for name, b in (cost.get("stages") or {}).items()
+        if name == "noise_runs" and b["calls"]
+    ]
+    rows.append(bill("in all", total))
+    said = ["Equal samples are not equal cost: a refine prompt carries programs."]
+    if cost.get("wall_seconds"):
+        said.append(f"Wall time {span(cost['wall_seconds'])}.")
+    asked = cost.get("requests") or {}
+    if asked.get("retries"):
+        said.append(
+            f"{plural(asked['retries'], 'retry', 'retries')}, {asked.get('possibly_billed') or 0:,} possibly billed."
+        )
+    if total.get("tokens_unknown"):
+        said.append(f"Without token counts: {plural(total['tokens_unknown'], 'reply', 'replies')}.")
+    return _section("cost", "What it cost", _p(" ".join(said)), _table("By stage and arm", head, rows))
+
+
+def _more_section(r: Results) -> str:
+    """How attempts ended."""
+    told = {arm: row for arm, row in (r.get("outcomes") or {}).items() if row.get("n")}
+    if not told:
+        return ""
+    names = [name for name in LETTERS if any(name in row["counts"] for row in told.values())]
+    names += sorted({name for row in told.values() for name in row["counts"]} - set(LETTERS))
+    rows = [[arm, *(f"{row['counts'].get(name, 0):,}" for name in names), f"{row['n']:,}"] for arm, row in told.items()]
+    more = [
+        [
+            arm,
+            f"{row['truncated']:,} ({share(row['truncated_share'])})",
+            *(f"{row[key]:,}" for key in ("cut_while_thinking", "empty", "identical")),
+        ]
+        for arm, row in told.items()
+    ]
+    return _section(
+        "outcomes",
+        "How attempts ended",
+        _table("By first failed test", ["", *(name.replace("_", " ") for name in names), "attempts"], rows),
+        _numbers(_table("Replies", ["", "cut at max_tokens", "cut while thinking", "empty", "repeats another"], more)),
+    )
+
+
+def _footer(r: Results, config: Mapping[str, Any]) -> str:
+    identity, versions = config.get("identity") or {}, config.get("versions") or {}
+    said = [
+        f"{key.replace('_', ' ')} {_value(value)}" for key, value in identity.items() if value not in (None, False, "")
+    ]
+    parts = [_p("What an attempt was: " + "; ".join(said) + ".")] if said else []
+    if config.get("tier"):
+        parts.append(_p(f"Sandbox tier: {config['tier']}. Rules: {config.get('rules') or 'unnamed'}."))
+    data = config.get("data") or {}
+    left = "; ".join(f"{n:,} {why}" for why, n in (data.get("left_out") or {}).items())
+    if data.get("source"):
+        licence = f", licence {data['licence']}" if data.get("licence") else ""
+        parts.append(_p(f"Tasks: {data['source']}{licence}. Left out: {left or 'none'}."))
+    if versions:
+        parts.append(_p("Made with " + ", ".join(f"{k} {v}" for k, v in versions.items() if v) + "."))
+    return "\n".join(parts)
+
+
+def _value(value: Any) -> str:
+    return "yes" if value is True else value if isinstance(value, str) else json.dumps(value)
+
+
+PAGE: tuple[Callable[[Results], str], ...] = (
+    _thrown_section,
+    _arms_section,
+    _climb_section,
+    _hidden_section,
+    _moved_section,
+)

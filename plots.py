@@ -1,0 +1,368 @@
+"""The page's plots: results in, an inline <figure> of matplotlib's SVG out.
+
+Text stays text, colours become the CSS variables of page.html (so both colour schemes fit), ids are unique within a
+page, and nothing depends on the day or the machine: equal results give equal bytes. matplotlib is imported when the
+first plot is drawn.
+
+Left out: what the figures mean (page.py, words.py), how they are estimated (measure.py).
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from words import CONTROL, SHARES, STAGES, Results, listed
+
+# Stand-ins that no plot uses for anything else; each becomes a CSS variable of page.html.
+INK, MUTED, RULE, PAPER, ACCENT, SOFT = "#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04", "#0a0b05", "#0a0b06"
+ARM = tuple(f"#0a0c0{i}" for i in range(8))
+STEP = tuple(f"#0a0d0{i}" for i in range(5))
+PALETTE = {INK: "ink", MUTED: "muted", RULE: "rule", PAPER: "paper", ACCENT: "accent", SOFT: "soft"}
+PALETTE |= {colour: f"a{i}" for i, colour in enumerate(ARM)} | {colour: f"s{i}" for i, colour in enumerate(STEP)}
+MARKERS = "osD^vP*X"
+
+
+class Canvas(NamedTuple):
+    figure: Any
+    axes: list[Any]
+    alt: str
+
+    def svg(self) -> str:
+        """An inline <figure>: text stays text, ids are unique in the page, colours are the page's, no date."""
+        import matplotlib
+
+        out = io.StringIO()
+        salt = sha256(self.alt.encode()).hexdigest()[:8]
+        quiet = {"Date": None, "Creator": None, "Format": None, "Type": None}
+        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
+            self.figure.savefig(out, format="svg", transparent=True, metadata=quiet)
+        text = out.getvalue()
+        text = text[text.index("<svg") :]
+        text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+        text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
+        text = re.sub(
+            r' id="(?:[a-z]+\d*d?_\d+)"', "", text
+        )  # figure_1, text_3, ...: named in every plot, used in none
+        text = re.sub(r"font: ([\d.]+px) [^;\"]+", r"font-size: \1", text)
+        text = re.sub(
+            r"<svg [^>]*?viewBox=\"([^\"]+)\"[^>]*>",
+            rf'<svg viewBox="\1" role="img" aria-label="{html.escape(self.alt)}">',
+            text,
+            count=1,
+        )
+        for colour, name in PALETTE.items():
+            text = text.replace(colour, f"var(--{name})")
+        return f"<figure>{text.strip()}</figure>"
+
+
+def canvas(alt: str, height: float, panels: int = 1, width: float = 7.4, share_y: bool = True) -> Canvas:
+    """An empty plot of one or more panels in a row, with nothing on it that carries no information."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({"font.size": 9, "axes.linewidth": 0.8}):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = list(figure.subplots(1, panels, sharey=share_y, squeeze=False)[0])
+    for axis in axes:
+        axis.set_facecolor("none")
+        for side in ("top", "right", "left"):
+            axis.spines[side].set_visible(False)
+        axis.spines["bottom"].set_color(RULE)
+        axis.tick_params(colors=MUTED, labelcolor=MUTED, length=0, labelsize=8.5)
+        axis.grid(axis="y", color=RULE, linewidth=0.6)
+        axis.set_axisbelow(True)
+        axis.xaxis.label.set_color(MUTED)
+        axis.yaxis.label.set_color(MUTED)
+    return Canvas(figure, axes, alt)
+
+
+def _looks(arms: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of each arm, the control first and grey, so that no arm is known by its colour alone."""
+    others = [arm for arm in arms if arm != CONTROL]
+    looks = {arm: (ARM[1 + i % (len(ARM) - 1)], MARKERS[1 + i % (len(MARKERS) - 1)]) for i, arm in enumerate(others)}
+    return {CONTROL: (ARM[0], MARKERS[0]), **looks}
+
+
+def _whole_axis(axis: Any, values: Sequence[int]) -> None:
+    axis.set_xticks(list(values))
+    axis.set_xlim(min(values) - 0.4, max(values) + 0.4)
+
+
+def base(r: Results) -> str:
+    counts = r["p0_histogram"]
+    plot = canvas(f"Bars: tasks by passes among their {len(counts) - 1} base attempts", 2.5)
+    (axis,) = plot.axes
+    bars = axis.bar(range(len(counts)), counts, width=0.7, color=[ACCENT, *[ARM[0]] * (len(counts) - 1)])
+    axis.bar_label(bars, labels=[f"{n:,}" for n in counts], padding=2, color=INK, fontsize=9)
+    axis.set_xticks(range(len(counts)))
+    axis.set_xlabel("passes in the base group")
+    axis.set_ylabel("tasks")
+    axis.margins(y=0.12)
+    return plot.svg()
+
+
+def forest(r: Results) -> str:
+    """The paired differences, the margin of equivalence, and how far runs of one arm differ by themselves."""
+    primary = (r.get("verdict") or {}).get("primary_metric", "rescue_rate")
+    if primary == "per_sample":
+        rows = {arm: row["paired"] for arm, row in (r.get("per_sample") or {}).items() if row.get("paired")}
+    else:
+        rows = {arm: row for arm, row in (r.get("paired") or {}).items() if row.get("n")}
+    rows = {arm: row for arm, row in rows.items() if row.get("delta") is not None}
+    if not rows:
+        return ""
+    looks = _looks(rows)
+    name = "per-sample pass rate" if primary == "per_sample" else "rescue rate"
+    plot = canvas(f"Difference of each arm from {CONTROL} in {name}, with 95% intervals", 1.15 + 0.36 * len(rows))
+    (axis,) = plot.axes
+    axis.grid(False)
+    axis.axvline(0, color=MUTED, linewidth=0.8)
+    margin = 100 * next(iter(rows.values()))["margin"]
+    axis.axvspan(-margin, margin, color=SOFT, linewidth=0, zorder=0, label=f"margin ±{margin:g}")
+    noise = (r.get("noise") or {}) if primary == "rescue_rate" else {}
+    for key, style, said in (
+        ("band_t", (0, (4, 3)), "noise, run means"),
+        ("band_within", (0, (1, 2)), "noise, replicates"),
+    ):
+        if noise.get(key):
+            half = 100 * noise[key]
+            axis.axvline(-half, color=MUTED, linewidth=1, linestyle=style)
+            axis.axvline(half, color=MUTED, linewidth=1, linestyle=style, label=f"{said} ±{half:.1f}")
+    for y, (arm, row) in enumerate(rows.items()):
+        colour, marker = looks[arm]
+        lo, hi = row["interval"]
+        if lo is not None:
+            axis.plot([100 * lo, 100 * hi], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
+        axis.plot([100 * row["delta"]], [y], marker, color=colour, markersize=7)
+    axis.set_yticks(range(len(rows)), list(rows), color=INK, fontsize=9.5)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.set_xlabel(f"points of {name}, arm minus {CONTROL}")
+    legend = axis.legend(
+        loc="upper left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, fontsize=8.5, borderaxespad=0
+    )
+    legend.remove()
+    plot.figure.legend(
+        handles=legend.legend_handles, loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, labelcolor=MUTED
+    )
+    return plot.svg()
+
+
+def rounds(r: Results) -> str:
+    """Cumulative rescue rate by round: each arm before the control, both with Wilson bands."""
+    ranges = {arm: row for arm, row in (r.get("intervals") or {}).items() if row.get("n")}
+    if not ranges:
+        return ""
+    others = [arm for arm in ranges if arm != CONTROL] or [CONTROL]
+    looks = _looks(ranges)
+    plot = canvas(
+        f"Tasks rescued by the end of each round, for {listed(list(ranges))}, with 95% bands", 2.6, len(others)
+    )
+    for axis, arm in zip(plot.axes, others, strict=True):
+        for name in dict.fromkeys((CONTROL, arm)):
+            if name in ranges:
+                _curve(axis, _by_round(ranges[name]), looks[name], name)
+        axis.set_title(arm, fontsize=10, loc="left", color=INK)
+        _whole_axis(axis, range(len(ranges[arm]["first_pass_in_round"])))
+        axis.set_xlabel("round")
+    plot.axes[0].set_ylim(bottom=0)
+    plot.axes[0].set_ylabel("% of tasks rescued")
+    _legend(plot, looks, ranges)
+    return plot.svg()
+
+
+def _by_round(row: Mapping[str, Any]) -> list[tuple[float, float, float, float]]:
+    """(round, rate, lo, hi) in percent, cumulative."""
+    import numpy as np
+
+    from stats import proportion_ci
+
+    rescued = np.cumsum(row["first_pass_in_round"])
+    lo, hi = proportion_ci(rescued, np.full(len(rescued), row["n"]))
+    return [(k, 100 * x / row["n"], 100 * a, 100 * b) for k, (x, a, b) in enumerate(zip(rescued, lo, hi, strict=True))]
+
+
+def _curve(
+    axis: Any, rows: Sequence[tuple[float, float, float | None, float | None]], look: tuple[str, str], name: str
+) -> None:
+    colour, marker = look
+    x = [row[0] for row in rows]
+    banded = [row for row in rows if row[2] is not None and row[3] is not None]
+    if banded:
+        low, high = [row[2] for row in banded], [row[3] for row in banded]
+        axis.fill_between([row[0] for row in banded], low, high, color=colour, alpha=0.13, linewidth=0)
+    few = len(x) <= 8
+    axis.plot(
+        x,
+        [row[1] for row in rows],
+        color=colour,
+        marker=marker if few else None,
+        markersize=5,
+        linewidth=1.8,
+        label=name,
+    )
+
+
+def _legend(plot: Canvas, looks: Mapping[str, tuple[str, str]], arms: Iterable[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=looks[arm][0], marker=looks[arm][1], markersize=5, linewidth=1.8, label=arm)
+        for arm in arms
+    ]
+    plot.figure.legend(
+        handles=handles, loc="outside upper left", ncols=len(handles), frameon=False, fontsize=9, labelcolor=INK
+    )
+
+
+def coverage(r: Results) -> str:
+    curves = {arm: row for arm, row in (r.get("coverage") or {}).items() if row.get("n")}
+    if not curves:
+        return ""
+    looks = _looks(curves)
+    plot = canvas(f"Share of tasks with a pass after 1 to {r['budget']['B']} samples, by arm", 2.9)
+    (axis,) = plot.axes
+    for arm, row in curves.items():
+        banded = arm == CONTROL
+        rows = [
+            (
+                k,
+                100 * x,
+                100 * lo if banded and lo is not None else None,
+                100 * hi if banded and hi is not None else None,
+            )
+            for k, (x, (lo, hi)) in enumerate(zip(row["share"], row["interval"], strict=True), 1)
+            if x is not None
+        ]
+        _curve(axis, rows, looks[arm], arm)
+        for at in range(r["budget"]["N"], len(rows) + 1, r["budget"]["N"]):
+            axis.plot([rows[at - 1][0]], [rows[at - 1][1]], looks[arm][1], color=looks[arm][0], markersize=5)
+    axis.set_xlabel(f"samples a task (marks: a round is complete; band: 95% for {CONTROL})")
+    axis.set_ylabel("% of tasks with a pass")
+    axis.set_ylim(bottom=0)
+    axis.set_xlim(0.5, r["budget"]["B"] + 0.5)
+    _legend(plot, looks, curves)
+    return plot.svg()
+
+
+def climb(climb: Mapping[str, Any]) -> str:
+    others = [arm for arm in climb if arm != CONTROL] or list(climb)
+    looks = _looks(climb)
+    plot = canvas("Mean best-so-far fitness by round, each arm beside the control on the same tasks", 2.5, len(others))
+    for axis, arm in zip(plot.axes, others, strict=True):
+        rounds = [x for x in climb[arm]["rounds"] if x["active"]["tasks"]]
+        for name in dict.fromkeys((CONTROL, arm)):
+            rows = []
+            for x in rounds:
+                found = x["active"].get("arm" if name == arm else "resample")
+                if found and found.get("best_fitness") is not None:
+                    rows.append((x["round"], 100 * found["best_fitness"], None, None))
+            if rows:
+                _curve(axis, rows, looks[name], name)
+        axis.set_title(arm, fontsize=10, loc="left", color=INK)
+        if climb[arm]["rounds"]:
+            _whole_axis(axis, [x["round"] for x in climb[arm]["rounds"]])
+        axis.set_xlabel("round")
+    plot.axes[0].set_ylim(bottom=0)
+    plot.axes[0].set_ylabel("% of visible tests,\nbest so far")
+    _legend(plot, looks, [arm for arm in (CONTROL, *others) if arm in climb])
+    return plot.svg()
+
+
+def hidden(climb: Mapping[str, Any]) -> str:
+    plot = canvas("By round: share of programs that pass every visible test, and every hidden one too", 2.5, len(climb))
+    looks = _looks(climb)
+    for axis, (arm, row) in zip(plot.axes, climb.items(), strict=True):
+        rounds = [x for x in row["rounds"] if x["programs"]]
+        at = [x["round"] for x in rounds]
+        shown = [100 * x["all_visible"] / x["programs"] for x in rounds]
+        whole = [100 * x["passed"] / x["programs"] for x in rounds]
+        colour, _ = looks[arm]
+        axis.fill_between(at, whole, shown, color=colour, alpha=0.13, linewidth=0)
+        axis.plot(at, shown, color=colour, marker="o", markersize=5, linewidth=1.8)
+        axis.plot(
+            at,
+            whole,
+            color=colour,
+            marker="o",
+            markersize=5,
+            linewidth=1.8,
+            linestyle=(0, (2, 2)),
+            markerfacecolor=PAPER,
+        )
+        axis.set_title(arm, fontsize=10, loc="left", color=INK)
+        _whole_axis(axis, [x["round"] for x in row["rounds"]])
+        axis.set_xlabel("round")
+    plot.axes[0].set_ylim(bottom=0)
+    plot.axes[0].set_ylabel("% of programs")
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=INK, marker="o", markersize=5, linewidth=1.8, label="every visible test"),
+        Line2D(
+            [],
+            [],
+            color=INK,
+            marker="o",
+            markersize=5,
+            linewidth=1.8,
+            linestyle=(0, (2, 2)),
+            markerfacecolor=PAPER,
+            label="and every hidden test",
+        ),
+    ]
+    plot.figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False, fontsize=9, labelcolor=INK)
+    return plot.svg()
+
+
+def moved(r: Results) -> str:
+    moved = r["training_set"]
+    stages = [(key, name) for key, name in STAGES if moved.get(key)]
+    plot = canvas(
+        "Tasks by pass share: in the base group, with fresh draws, with refined ones", 0.9 + 0.42 * len(stages)
+    )
+    (axis,) = plot.axes
+    axis.grid(False)
+    whole = max(sum(moved[key].values()) for key, _ in stages)
+    for y, (key, _) in enumerate(stages):
+        left = 0
+        for i, (part, _name) in enumerate(SHARES):
+            n = moved[key][part]
+            axis.barh(y, n, left=left, height=0.62, color=STEP[i], edgecolor=PAPER, linewidth=1)
+            if n > 0.035 * whole:
+                axis.text(left + n / 2, y, f"{n:,}", ha="center", va="center", color=INK, fontsize=9)
+            left += n
+    axis.set_yticks(range(len(stages)), [name for _, name in stages], color=INK, fontsize=9.5)
+    axis.set_ylim(len(stages) - 0.5, -0.5)
+    axis.set_xlabel("tasks")
+    axis.spines["bottom"].set_visible(False)
+    from matplotlib.patches import Patch
+
+    names = ("no pass", "under 20%", "20 to 80%", "over 80%", "all pass")
+    handles = [Patch(facecolor=STEP[i], label=name) for i, name in enumerate(names)]
+    plot.figure.legend(handles=handles, loc="outside upper left", ncols=5, frameon=False, fontsize=9, labelcolor=INK)
+    return plot.svg()
+
+
+def hill(curve: Mapping[str, Any]) -> str:
+    rows = curve["table"]
+    plot = canvas("Pass rate by bucket of fitness, with 95% intervals", 2.7)
+    (axis,) = plot.axes
+    for i, row in enumerate(rows):
+        if row["n"]:
+            axis.plot(
+                [i, i], [100 * row["lo"], 100 * row["hi"]], color=ACCENT, linewidth=2, alpha=0.55, solid_capstyle="butt"
+            )
+            axis.plot([i], [100 * row["rate"]], "o", color=ACCENT, markersize=7)
+        else:
+            axis.text(i, 1, "none", ha="center", color=MUTED, fontsize=8.5)
+    axis.set_xticks(range(len(rows)), [f"{row['bucket']}\nn {row['n']:,}" for row in rows])
+    axis.set_xlabel("fitness, and programs in the bucket")
+    axis.set_ylabel("% that pass")
+    axis.set_ylim(bottom=0)
+    axis.set_xlim(-0.5, len(rows) - 0.5)
+    return plot.svg()

@@ -1,0 +1,153 @@
+"""How results read: a fraction in points, a count in a narrow column, what noise and power mean in a sentence.
+
+Both tellings, the text on the terminal (report.py) and the page (page.py), word their figures here, so that they never
+say different things. Points (percent) exist in these rooms alone. What is not known is a dash or a sentence, never nan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Results = Mapping[str, Any]
+
+CONTROL = "resample"
+STAGES = (("base", "base group"), ("on_policy", "and fresh draws"), ("with_refined", "and refined ones"))
+SHARES = (("none", "none"), ("under_20", "<20%"), ("20_to_80", "20-80%"), ("over_80", ">80%"), ("all", "all"))
+
+MEANING = {
+    "better": "finds more than resample",
+    "worse": "finds less than resample",
+    "equivalent": "shown to be as good, within the margin",
+    "inconclusive": "neither a difference nor its absence is shown",
+}
+
+
+def points(x: float | None, digits: int = 1, sign: bool = False) -> str:
+    """A fraction in points: 0.0269 -> 2.7. Unknown is a dash."""
+    if x is None:
+        return "–"
+    rounded = round(100 * x, digits) + 0.0  # + 0.0 turns -0.0 into 0.0
+    return f"{rounded:{'+' if sign and rounded else ''}.{digits}f}"
+
+
+def within(pair: Sequence[float | None] | None, digits: int = 1, sign: bool = False) -> str:
+    """An interval in points; empty where there is none."""
+    if not pair or pair[0] is None or pair[1] is None:
+        return ""
+    return f"[{points(pair[0], digits, sign)}, {points(pair[1], digits, sign)}]"
+
+
+def share(x: float | None, digits: int = 1) -> str:
+    return "–" if x is None else f"{points(x, digits)}%"
+
+
+def of(k: int, n: int) -> str:
+    return f"{k:,} of {n:,}"
+
+
+def big(x: float | None) -> str:
+    """A count for a narrow column: 15,750,198 -> 15.8M."""
+    if x is None:
+        return "–"
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(x) >= size:
+            return f"{x / (1e3 if unit == 'k' else size):.1f}{unit}"
+    return f"{x:,.0f}"
+
+
+def span(seconds: float | None) -> str:
+    """A time for a person: 5705 -> 1.6 h."""
+    if seconds is None:
+        return "–"
+    for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size or (unit == "h" and seconds >= size):
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def plural(n: int, one: str, many: str = "") -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    names = list(names)
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+
+
+def p_text(p: float | None) -> str:
+    return "–" if p is None else "<.001" if p < 0.001 else f"{p:.3f}".lstrip("0") if p < 1 else "1"
+
+
+def estimate(x: float | None, interval: Sequence[float | None] | None, digits: int = 1, sign: bool = False) -> str:
+    """An estimate with its interval, aligned for a column."""
+    return f"{points(x, digits, sign):>{3 + digits + sign}} {within(interval, digits, sign)}".rstrip()
+
+
+def title(r: Results) -> str:
+    model, family = r.get("model") or "unnamed model", r.get("family") or "unnamed tasks"
+    return f"{model} on {family}, seed {r.get('seed')}"
+
+
+def noise_words(r: Results) -> str:
+    noise = r.get("noise")
+    if not noise:
+        return f"Without the {CONTROL} arm, how far two runs differ by their seeds alone is not known."
+    if noise["runs"] < 2 or not noise.get("n"):
+        return (
+            f"{CONTROL} ran once, so how far two runs differ by their seeds alone is not known: --noise-runs 2 tells."
+        )
+    bands = [
+        f"{points(noise[key])} points ({origin})"
+        for key, origin in (("band_t", "from the run means"), ("band_within", "from each task's replicates"))
+        if noise.get(key) is not None
+    ]
+    words = (
+        f"{CONTROL} ran {noise['runs']} times and rescued {listed([str(k) for k in noise['rescued']])} of "
+        f"{noise['n']}. By their seeds alone two runs differ by up to {' or '.join(bands)}."
+    )
+    clears = noise.get("clears") or {}
+    both = [arm for arm, row in clears.items() if row and all(row.values())]
+    if clears:
+        words += f" {listed(both).capitalize() if both else 'No arm'} {'clear' if len(both) > 1 else 'clears'} both."
+    if noise.get("q_p") is not None and noise["q_p"] < 0.05:
+        words += (
+            f" The runs differ by more than their tasks explain (p {p_text(noise['q_p'])}): did the endpoint drift?"
+        )
+    return words
+
+
+def power_words(r: Results) -> str:
+    if (r.get("verdict") or {}).get("primary_metric") != "rescue_rate":
+        return ""
+    rows = [row for row in (r.get("power") or {}).values() if row.get("n") and row.get("power_holm") is not None]
+    if not rows or all(row == "better" or row == "worse" for row in r["verdict"]["arms"].values()):
+        return ""
+    chances = sorted(row["power_holm"] for row in rows)
+    needed = sorted(row["tasks_needed"] for row in rows if row.get("tasks_needed"))
+    ends = [f"{100 * chance:.0f}%" for chance in (chances[0], chances[-1])]
+    words = (
+        f"A true difference of {points(rows[0]['effect'], 0)} points would be seen here with a chance of "
+        f"{ends[0] if ends[0] == ends[1] else ' to '.join(ends)}"
+    )
+    if needed:
+        words += f"; for 80%, one comparison alone needs {needed[-1]:,} all-fail tasks"
+    return words + "."
+
+
+def hill_line(calibration: Mapping[str, Any]) -> str:
+    """The verdict of each curve of a calibration, and why, in one line."""
+    said = [f"{name}: {curve['verdict']}, {curve.get('why')}" for name, curve in hill_curves(calibration)]
+    return f"Is the fitness a hill? {'; '.join(said).replace('_', ' ')}." if said else ""
+
+
+def hill_curves(calibration: Mapping[str, Any] | None) -> list[tuple[str, Mapping[str, Any]]]:
+    """The curves of a calibration: itself, or each of its values, if it has a verdict and a table."""
+    if not calibration:
+        return []
+    found = [("fitness", calibration)] if _is_curve(calibration) else []
+    return found + [(name.replace("_", " "), value) for name, value in calibration.items() if _is_curve(value)]
+
+
+def _is_curve(value: Any) -> bool:
+    return isinstance(value, Mapping) and "verdict" in value and "table" in value

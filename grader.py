@@ -114,14 +114,20 @@ def extract_code(reply: str | None, functions: Sequence[str] = ()) -> str | None
     Total: any text gives an answer, in time linear in its length, and nothing is parsed or run.
     """
     blocks, outside = _read_markdown((reply or "").lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
-    python = [block for block in blocks if block.tag == "python"]
-    untagged = [block for block in blocks if block.tag == "" and _is_program(block.code)]
-    for group in (python, untagged):
-        if functions and any(_defines(block.code, name) for block in group for name in functions):
-            return _with_functions(group, functions)
+    usable = [block for block in blocks if block.tag == "python" or (block.tag == "" and _is_program(block.code))]
+    python = [block for block in usable if block.tag == "python"]
+    untagged = [block for block in usable if block.tag == ""]
     loose = _loose_program(outside)
-    if functions and loose is not None and any(_defines(loose, name) for name in functions):
-        return loose
+    if functions:
+        loners = [block.code for block in reversed(python)] + [block.code for block in reversed(untagged)]
+        alone = next((code for code in [*loners, loose or ""] if _defined(code, functions) == len(functions)), None)
+        if alone is not None:
+            return alone
+        best = max(
+            (_joined(python, functions), _joined(usable, functions), loose or ""), key=lambda c: _defined(c, functions)
+        )
+        if _defined(best, functions):
+            return best
     for group in (python, untagged):
         if group:
             return _whole_program(group)
@@ -323,14 +329,14 @@ def _finished(blocks: list[_Block]) -> list[_Block]:
     return [block for block in blocks if not _is_cut_off(block)] or blocks
 
 
-def _with_functions(blocks: list[_Block], functions: Sequence[str]) -> str:
-    for block in reversed(blocks):
-        if all(_defines(block.code, name) for name in functions):
-            return block.code
-    useful = [
-        b for b in _finished(blocks) if _DEFINES_SOMETHING.search(b.code) or any(_defines(b.code, n) for n in functions)
-    ]
-    return "\n\n".join(block.code for block in useful) or blocks[-1].code
+def _defined(code: str, functions: Sequence[str]) -> int:
+    return sum(_defines(code, name) for name in functions)
+
+
+def _joined(blocks: list[_Block], functions: Sequence[str]) -> str:
+    """All blocks in one program, without those that only show how to use it."""
+    useful = [b for b in _finished(blocks) if _DEFINES_SOMETHING.search(b.code) or _defined(b.code, functions)]
+    return "\n\n".join(block.code for block in useful)
 
 
 def _whole_program(blocks: list[_Block]) -> str:

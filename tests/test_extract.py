@@ -178,6 +178,12 @@ def test_a_block_that_defines_everything_stands_alone():
     assert extract_code(f"```python\n{lambdas}\n```\n```python\nprint(double(1))\n```", BOTH) == lambdas
 
 
+def test_blocks_with_and_without_a_tag_join():
+    assert extract_code(f"```python\n{DOUBLE}\n```\n```\n{TRIPLE}\n```", BOTH) == f"{DOUBLE}\n\n{TRIPLE}"
+    assert extract_code(f"```python\n{DOUBLE}\n```\n```\nprint(double(1))\n```", BOTH) == DOUBLE
+    assert extract_code("```python\nprint(1)\n```", BOTH) == "print(1)"
+
+
 def test_a_torn_last_function_does_not_take_the_others_with_it():
     reply = f"```python\n{DOUBLE}\n```\n```python\n{TRIPLE}\n```\n```python\ndef half(x):\n    return ("
     assert extract_code(reply, (*BOTH, "half")) == f"{DOUBLE}\n\n{TRIPLE}"

@@ -17,10 +17,10 @@ class BadInput(Exception):
     """A flag whose value cannot be used: one line, exit 2."""
 
 
-def policy_flags(identity: Any, free: Any, max_tokens: int = 2048) -> None:
+def policy_flags(identity: Any, free: Any, max_tokens: int = 2048, temperature: float = 1.0) -> None:
     """What decides a reply goes to the identity flags, how it is fetched to the free ones."""
     identity.add_argument("--model", help="name of the model (default: the one the server serves)")
-    identity.add_argument("--temperature", type=_number(0), default=1.0, help="(default: 1)")
+    identity.add_argument("--temperature", type=_number(0), default=temperature, help=f"(default: {temperature:g})")
     identity.add_argument("--top-p", type=_number(0, 1), default=1.0, help="always sent (default: 1)")
     identity.add_argument(
         "--max-tokens", type=count(1), default=max_tokens, help=f"tokens a reply (default: {max_tokens})"

@@ -193,7 +193,8 @@ def load(
         about.update(tasks=len(places), left_out=dict(about["left_out"]))
         _add_notes(about)
         if not places:
-            raise TaskError(f"{source} has no task that can be used; " + "; ".join(about["notes"] or ["it is empty"]))
+            reasons = ", ".join(f"{number} {reason}" for reason, number in about["left_out"].items())
+            raise TaskError(f"{source} has no task that can be used: {reasons or 'it is empty'}")
         for task_id in sorted(places, key=lambda task_id: _order(seed, task_id))[:limit]:
             spool.seek(places[task_id])
             yield _from_spool(json.loads(spool.readline()))
@@ -211,9 +212,6 @@ def _from_spool(row: dict[str, Any]) -> Task:
 
 
 def _add_notes(about: dict[str, Any]) -> None:
-    if about["left_out"]:
-        reasons = ", ".join(f"{number} {reason}" for reason, number in sorted(about["left_out"].items()))
-        about["notes"].insert(0, f"left out: {reasons}")
     if about["overlap"]["tests"]:
         about["notes"].append(
             "dropped {tests} hidden tests of {tasks} tasks, since their input is also visible".format(

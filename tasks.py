@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn
 
 KINDS = ("stdio", "assert", "sql")
 
@@ -184,12 +184,7 @@ def load(
     tasks = SETS[source](options, about) if source in SETS else own(Path(source), options, about)
 
     with tempfile.TemporaryFile() as spool:
-        places: dict[str, int] = {}
-        for task in tasks:
-            if task.id in places:
-                raise TaskError(f"{source}: the id {task.id!r} is there twice; ids must differ")
-            places[task.id] = spool.tell()
-            spool.write(json.dumps({each.name: getattr(task, each.name) for each in fields(task)}).encode() + b"\n")
+        places = _spool(tasks, spool, source)
         about.update(tasks=len(places), left_out=dict(about["left_out"]))
         _add_notes(about)
         if not places:
@@ -198,6 +193,24 @@ def load(
         for task_id in sorted(places, key=lambda task_id: _order(seed, task_id))[:limit]:
             spool.seek(places[task_id])
             yield _from_spool(json.loads(spool.readline()))
+
+
+def _spool(tasks: Iterable[Task], spool: IO[bytes], source: str) -> dict[str, int]:
+    """Write tasks down, a line each; where each begins, by id."""
+    places: dict[str, int] = {}
+    for task in tasks:
+        if task.id in places:
+            raise TaskError(f"{source}: the id {task.id!r} is there twice; ids must differ")
+        line = json.dumps({each.name: getattr(task, each.name) for each in fields(task)}).encode() + b"\n"
+        try:
+            places[task.id] = spool.tell()
+            spool.write(line)
+            spool.flush()
+        except OSError as error:
+            raise TaskError(
+                f"cannot put tasks into {tempfile.gettempdir()} ({_one_line(error)}); set TMPDIR to a folder with room"
+            ) from error
+    return places
 
 
 def _order(seed: int, name: str) -> bytes:
@@ -808,7 +821,11 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
             raise ValueError(f"{twice!r} is there twice")
         return dict(pairs)
 
-    with path.open("rb") as lines:  # bytes: lines end at \n alone, whatever else a statement holds
+    try:
+        lines = path.open("rb")  # bytes: lines end at \n alone, whatever else a statement holds
+    except OSError as error:
+        raise TaskError(f"cannot read {path}: {_one_line(error)}; check its permissions") from error
+    with lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue

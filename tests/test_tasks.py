@@ -267,6 +267,13 @@ def test_tasks_come_one_at_a_time_and_about_is_there_with_the_first(contest):
     stream.close()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_line(monkeypatch):
+    monkeypatch.setattr(tasks.tempfile, "TemporaryFile", lambda: Path("/dev/full").open("wb", buffering=0))
+    with pytest.raises(TaskError, match=r"No space left on device.*set TMPDIR to a folder with room"):
+        next(load("toy"))
+
+
 def test_a_set_of_your_own_is_one_function_and_its_name(monkeypatch):
     def mine(options, about):
         yield Task("m1", "M", "Say hi.", "stdio", (Test("", "hi"),), (Test(str(options.seed), "hi"),))

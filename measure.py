@@ -1027,18 +1027,55 @@ def unrescued(t: Table) -> dict[str, Any]:
     }
 
 
-def by_tag(t: Table) -> dict[str, Any]:
-    """Rescues by tag (rating band, split, your own). Tags that name nearly every task apart are left out."""
-    values: dict[str, dict[str, str]] = {}
-    for task, tags in t.tags.items():
-        for name, value in tags.items():
-            values.setdefault(name, {})[task] = str(value)
+def by_task(t: Table) -> dict[str, Any]:
+    """What each task brought: all that is needed to pool several runs by task.
+
+    base: passes of a whole base group, else null. arms and reruns only where the task was given to the arms; round is
+    that of the first pass.
+    """
+    base = t.base
+
+    def played(play: Play, i: int) -> dict[str, Any]:
+        passes = int(play.passes[i].sum())
+        return {
+            "passes": passes,
+            "drawn": int(play.drawn[i].sum()),
+            "round": int(play.first[i]) if passes else None,
+            "done": bool(play.done[i]),
+        }
+
+    plays = {arm: t.play(arm) for arm in t.arms}
     out: dict[str, Any] = {}
-    for name, of_task in sorted(values.items()):
-        if len(set(of_task.values())) > TAG_VALUES:
-            of_task = _bands(of_task)
-        if not of_task or len(set(of_task.values())) > TAG_VALUES:
-            continue
+    for i, task in enumerate(t.tasks):
+        row: dict[str, Any] = {
+            "base": int(base.passes[i].sum()) if base.done[i] else None,
+            "drawn": int(base.drawn[i].sum()),
+            "best_base": float(t.best_base[i]),
+        }
+        if t.given[i]:
+            row["arms"] = {arm: played(play, i) for arm, play in plays.items()}
+            row["reruns"] = [played(play, i) for play in t.reruns[1:]]
+        out[task] = row
+    return out
+
+
+def tag_values(tags: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """Tags of tasks (task -> name -> value) turned around: name -> task -> value, names in order.
+
+    Numbers of many values come in bands; tags that would still name nearly every task apart are left out.
+    """
+    values: dict[str, dict[str, str]] = {}
+    for task, of_task in tags.items():
+        for name, value in of_task.items():
+            values.setdefault(name, {})[task] = str(value)
+    told = {name: v if len(set(v.values())) <= TAG_VALUES else _bands(v) for name, v in sorted(values.items())}
+    return {name: v for name, v in told.items() if v and len(set(v.values())) <= TAG_VALUES}
+
+
+def by_tag(t: Table) -> dict[str, Any]:
+    """Rescues by tag (rating band, split, your own)."""
+    out: dict[str, Any] = {}
+    for name, of_task in tag_values(t.tags).items():
         rows = {}
         for value in sorted(set(of_task.values()), key=_natural):
             mine = np.array([of_task.get(task) == value for task in t.tasks])
@@ -1417,6 +1454,7 @@ SECTIONS: dict[str, Callable[[Table], Any]] = {
     "pooled": pooled,
     "training_set": training_set,
     "by_tag": by_tag,
+    "by_task": by_task,
     "outcomes": outcomes,
     "power": power,
     "cost": cost,
@@ -1447,6 +1485,8 @@ def measure(
             "time; --regrade brings all under one."
         )
     results["grades"] = grades
+    results["tier"] = config.get("tier")
+    results["as_published"] = bool(config.get("identity", {}).get("as_published"))
     results["dry_run"] = bool(config.get("dry_run"))
     return _plain(results)
 

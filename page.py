@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import plots
-from measure import TAG_VALUES
-from measure import _bands as bands
+from measure import tag_values
 from swarm import Attempt
 from tasks import LETTERS, Task, clip
 from words import (
@@ -198,19 +197,13 @@ def _told(name: str, found: _Best, card: Task | None, fitness: Mapping[tuple[str
 
 
 def _labels(cards: Sequence[Task]) -> tuple[dict[str, list[str]], list[str]]:
-    """For each task the tags a filter offers, numbers of many values in bands; and the tags worth a column."""
-    values: dict[str, dict[str, str]] = {}
-    for card in cards:
-        for name, value in card.tags.items():
-            values.setdefault(name, {})[card.id] = str(value)
-    out: dict[str, list[str]] = {}
-    for name, of_task in sorted(values.items()):
-        if len(set(of_task.values())) > TAG_VALUES:
-            of_task = bands(of_task)
-        if len(set(of_task.values())) <= TAG_VALUES:
-            for task_id, value in of_task.items():
-                out.setdefault(task_id, []).append(f"{name}: {value}")
-    return out, [name for name, of_task in sorted(values.items()) if len(set(of_task.values())) > 1][:TAG_COLUMNS]
+    """For each task the tags that a filter offers, and the tags worth a column."""
+    told = tag_values({card.id: card.tags for card in cards})
+    labels: dict[str, list[str]] = {}
+    for name, of_task in told.items():
+        for task_id, value in of_task.items():
+            labels.setdefault(task_id, []).append(f"{name}: {value}")
+    return labels, [name for name, of_task in told.items() if len(set(of_task.values())) > 1][:TAG_COLUMNS]
 
 
 def _fit(data: dict[str, Any], room: int) -> tuple[str, int]:

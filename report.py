@@ -5,7 +5,7 @@
 
     text(results)                            80 columns, the histogram first
     page(results, attempts, cards, config)   one self-contained page (its frame: page.html)
-    pooled(runs)                             what several runs say together
+    pool(runs)                               what several runs say together
 
 Every figure comes from the results (results.json, made by measure.py); here they are only rounded and worded. Points
 (percent) exist here alone. What could not be estimated is said in words, never as nan. Replies and programs are text:
@@ -16,8 +16,12 @@ Left out: estimating anything about one run (measure.py), reading or writing wha
 
 from __future__ import annotations
 
+import argparse
+import os
+import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from page import page as page
@@ -30,6 +34,7 @@ from words import (
     big,
     estimate,
     hill_line,
+    listed,
     noise_words,
     of,
     plural,
@@ -116,6 +121,8 @@ def _base_text(r: Results, paper: Paper) -> list[str]:
         lines += paper.wrap("DRY RUN: toy tasks and a fake policy. These figures say nothing about any model.")
     if r.get("as_published"):
         lines += paper.wrap("As published: the starred departures of the README are taken back.")
+    if r.get("tier") not in (None, "full"):
+        lines += paper.wrap(f"Sandbox tier: {r['tier']}. What it does not stop stands in walls.py.")
     if r.get("grades", "attempts") != "attempts":
         lines += paper.wrap(f"Grades: every saved reply graded again ({r['grades']}).")
     if not whole:
@@ -332,3 +339,223 @@ def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper) 
     if r.get("dry_run") or not sum(r["p0_histogram"]):
         return []
     return paper.wrap("Can a search climb this fitness? No calls needed to know: python calibrate.py --out FOLDER")
+
+
+# ── several runs ─────────────────────────────────────────────────────────────────────────────────────────
+
+SAME = ("model", "family", "bundle", "thinking", "max_tokens", "no_comments", "band", "budget")  # what runs must share
+
+
+def pool(runs: Mapping[str, Results]) -> dict[str, Any]:
+    """What several runs of one experiment say together. runs: name -> results.
+
+    Pooled by task, since a task that two seeds share is one task: its value is the mean over the runs in which both the
+    arm and the control finished it. An arm is called better or worse only where every run says so by itself and the
+    pooled figures do too; equivalent, where the pooled interval lies inside the margin; else inconclusive. Runs that
+    differ in more than their seed are not pooled, and `differ` names what they differ in.
+    """
+    import stats
+
+    all_runs = list(runs.values())
+    differ = [key for key in SAME if any(r.get(key) != all_runs[0].get(key) for r in all_runs)]
+    metrics = {(r.get("verdict") or {}).get("primary_metric") for r in all_runs}
+    margins = {(r.get("verdict") or {}).get("margin") for r in all_runs}
+    differ += [name for name, values in (("primary metric", metrics), ("margin", margins)) if len(values) > 1]
+    given = [{task for task, row in (r.get("by_task") or {}).items() if row.get("arms")} for r in all_runs]
+    some, every = set().union(*given), set.intersection(*given) if given else set()
+    rescued = {
+        task
+        for r in all_runs
+        for task, row in (r.get("by_task") or {}).items()
+        if any(play["passes"] for play in [*(row.get("arms") or {}).values(), *(row.get("reruns") or [])])
+    }
+    out: dict[str, Any] = {
+        "runs": list(runs),
+        "differ": differ,
+        "primary_metric": next(iter(metrics)) if len(metrics) == 1 else None,
+        "margin": next(iter(margins)) if len(margins) == 1 else None,
+        "given_in_some": len(some),
+        "given_in_every": len(every),
+        "rescued_in_some": len(rescued & some),
+        "arms": {},
+    }
+    if differ:
+        return out
+    per_sample = out["primary_metric"] == "per_sample"
+    compared, same = {}, {}
+    for arm in dict.fromkeys(arm for r in all_runs for arm in r.get("intervals") or {} if arm != CONTROL):
+        a, b = _by_task(all_runs, arm, per_sample)
+        compared[arm] = stats.compare_paired(a, b)
+        same[arm] = stats.equivalent(a, b, out["margin"])
+    tested = [arm for arm, got in compared.items() if got.p_value == got.p_value]
+    adjusted = dict(zip(tested, stats.holm([compared[arm].p_value for arm in tested]), strict=True))
+    for arm, got in compared.items():
+        said = [(r.get("verdict") or {}).get("arms", {}).get(arm) for r in all_runs]
+        word = stats.verdict(got, adjusted.get(arm, 1.0), same[arm])
+        if word in ("better", "worse") and any(other != word for other in said):
+            word = "inconclusive"
+        out["arms"][arm] = {
+            "n": got.n,
+            "delta": _known(got.delta),
+            "interval": [_known(got.lo), _known(got.hi)],
+            "p": _known(got.p_value),
+            "p_holm": _known(float(adjusted.get(arm, float("nan")))),
+            "by_run": said,
+            "verdict": word,
+        }
+    return out
+
+
+def _by_task(runs: Sequence[Results], arm: str, per_sample: bool) -> tuple[list[float], list[float]]:
+    """The control's value and the arm's on each task: the mean over the runs in which both finished it."""
+    values: dict[str, list[tuple[float, float]]] = {}
+    for r in runs:
+        for task, row in (r.get("by_task") or {}).items():
+            plays = row.get("arms") or {}
+            pair = [plays[name] for name in (CONTROL, arm) if name in plays and plays[name]["done"]]
+            if len(pair) == 2:
+                a, b = (play["passes"] / play["drawn"] if per_sample else float(play["passes"] > 0) for play in pair)
+                values.setdefault(task, []).append((a, b))
+    means = [[sum(side) / len(side) for side in zip(*of_task, strict=True)] for _, of_task in sorted(values.items())]
+    return [a for a, _ in means], [b for _, b in means]
+
+
+def _known(x: float) -> float | None:
+    return x if x == x else None
+
+
+def side_by_side(runs: Mapping[str, Results], width: int = 80, colour: bool = False) -> str:
+    """Several runs in one table, an arm's runs below each other, and what they say together."""
+    paper, together = Paper(width, colour), pool(runs)
+    names = _short(list(runs))
+    digits = 2 if together["primary_metric"] == "per_sample" else 1
+    rows = [["run", "seed", "tasks", "all-fail", "rescued by some arm or re-run"]]
+    for name, r in zip(names, runs.values(), strict=True):
+        whole, pooled = sum(r["p0_histogram"]), r.get("pooled") or {}
+        rate = f" ({share(r['all_fail'] / whole)})" if whole else ""
+        found = f"{of(pooled['all_runs']['rescued'], pooled['n'])}" if pooled.get("n") else "–"
+        rows.append([name, str(r.get("seed")), f"{r['tasks']:,}", f"{r['all_fail']:,}{rate}", found])
+    blocks = [[paper.head(f"{plural(len(runs), 'run')}: {title(next(iter(runs.values()))).rsplit(', ', 1)[0]}")]]
+    blocks.append(paper.table(rows))
+    blocks.append(_runs_table(runs, names, together, digits, paper))
+    said = []
+    if together["differ"]:
+        said.append(f"Not pooled: these runs differ in {listed(together['differ'])}.")
+    elif together["given_in_some"]:
+        said.append(
+            f"All-fail and given to the arms: {together['given_in_some']:,} tasks in some run, "
+            f"{together['given_in_every']:,} in every one. At least one run rescued {together['rescued_in_some']:,}."
+        )
+        said.append(_together(together))
+    else:
+        said.append("No run has a task that was given to the arms, or the results are too old to be pooled by task.")
+    blocks.append([line for words in said for line in paper.wrap(words)])
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def _runs_table(
+    runs: Mapping[str, Results], names: Sequence[str], together: Mapping[str, Any], digits: int, paper: Paper
+) -> list[str]:
+    rows = [["arm", "run", "rescued", f"against {CONTROL}", "verdict"]]
+    for arm in dict.fromkeys(arm for r in runs.values() for arm in r.get("intervals") or {}):
+        first = arm
+        for name, r in zip(names, runs.values(), strict=True):
+            row, verdict = (r.get("intervals") or {}).get(arm), r.get("verdict") or {}
+            if not row:
+                continue
+            if verdict.get("primary_metric") == "per_sample":
+                pair = ((r.get("per_sample") or {}).get(arm) or {}).get("paired")
+            else:
+                pair = (r.get("paired") or {}).get(arm)
+            against = estimate(pair["delta"], pair["interval"], digits, sign=True) if pair else ""
+            word = (verdict.get("arms") or {}).get(arm, "")
+            rows.append([first, name, of(row["rescued"], row["n"]), against, word])
+            first = ""
+        if pair := together["arms"].get(arm):
+            against = estimate(pair["delta"], pair["interval"], digits, sign=True)
+            rows.append(["", "together", plural(pair["n"], "task"), against, pair["verdict"]])
+    return paper.table(rows, left="134")
+
+
+def _together(pooled: Mapping[str, Any]) -> str:
+    """The verdicts of the pooled runs in words, and where the runs contradict each other."""
+    said = []
+    for word in ("better", "worse", "equivalent", "inconclusive"):
+        arms = [arm for arm, row in pooled["arms"].items() if row["verdict"] == word]
+        if arms:
+            said.append(f"{word}: {listed(arms)}")
+    words = f"Together, {'; '.join(said)}." if said else ""
+    for arm, row in pooled["arms"].items():
+        for word in ("better", "worse"):
+            if word in row["by_run"] and row["verdict"] != word:
+                runs = [name for name, said in zip(pooled["runs"], row["by_run"], strict=True) if said == word]
+                words += f" {arm} is {word} in {listed(runs)} alone, so it is not called {word}."
+    return words + " Better or worse is said only where every run says so by itself."
+
+
+def _short(names: Sequence[str]) -> list[str]:
+    """Names of runs for a narrow column: their last parts where those tell them apart."""
+    last = [name.rstrip("/").rsplit("/", 1)[-1] for name in names]
+    return last if len(set(last)) == len(last) else list(names)
+
+
+# ── the command ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read(path: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Results and calibration of a run folder, or of a results file alone. A folder with attempts is measured anew."""
+    from measure import measure
+    from records import ATTEMPTS, Folder, RecordsError
+
+    if Path(path).is_file():
+        at = Path(path)
+        results = Folder(at.parent).read(at.name)
+        if not isinstance(results, dict) or "p0_histogram" not in results:
+            raise RecordsError(f"{path} is no results.json: name a run folder, or its results.json")
+        return results, None
+    folder = Folder(path)
+    calibration = folder.read("calibration.json")
+    if (folder.path / ATTEMPTS).exists():
+        config = folder.config
+        plan = folder.plan
+        return measure(folder.attempts(), config, folder.cards(), folder.checks(), folder.events(), plan), calibration
+    results = folder.read("results.json")
+    if results is None:
+        raise RecordsError(f"{path} holds no run: name the folder that run.py wrote (--out)")
+    return results, calibration
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0, or 2 where a folder cannot be read."""
+    from records import RecordsError, dumps
+
+    parser = argparse.ArgumentParser(
+        prog="report.py",
+        description="The report of a run again; of several runs side by side, pooled by task.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, or a results.json")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON: results, or the pooled figures")
+    a = parser.parse_args(argv)
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without the bars' characters
+    try:
+        found = {path: read(path) for path in dict.fromkeys(a.runs)}
+    except RecordsError as why:
+        print(f"report.py: {why}", file=sys.stderr)
+        return 2
+    if len(found) == 1:
+        (results, calibration), *_ = found.values()
+        print(dumps(results, indent=1) if a.json else text(results, colour=wants_colour(), calibration=calibration))
+    else:
+        runs = {path: results for path, (results, _) in found.items()}
+        print(dumps(pool(runs), indent=1) if a.json else side_by_side(runs, colour=wants_colour()))
+    return 0
+
+
+def wants_colour() -> bool:
+    """Whether stdout is a terminal and nobody asked for no colour (NO_COLOR)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -27,7 +27,7 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -39,6 +39,7 @@ BACKOFF = (0.5, 30.0)  # seconds: the longest first wait, and the longest wait a
 MAX_STRIKES = 20  # failures of one draw while others were being answered; then it is given up
 STRIKES_OF_A_TIMEOUT = 5  # a time-out costs the server minutes of work, so few are enough
 REFUSALS_IN_A_ROW = 8  # prompts refused with nothing answered in between: then it is not the prompts
+POOL = 16  # slots that share a connection pool, since a request costs a pool time for each connection that it holds
 CONNECT_PATIENCE = 5.0  # seconds that the probe waits for a port that refuses: a typo must not look like a slow start
 PROBE = "Reply with the single word: ready"
 OURS = "model messages seed n stream temperature top_p max_tokens max_completion_tokens"  # not for --extra-body
@@ -99,8 +100,8 @@ class State:
 
 @dataclass
 class _Server:
-    given: str  # the base URL
-    client: Any = None
+    url: str  # the base URL; the probe finds out which form of it is served
+    clients: list[Any] = field(default_factory=list)
     in_flight: int = 0
     sent: int = 0
     failures: int = 0  # in a row
@@ -136,7 +137,7 @@ class Policy:
         if taken := set(OURS.split()) & set(extra_body or {}):
             raise ValueError(f"--extra-body may not set {', '.join(sorted(taken))}: use the flag made for it")
         self._servers = [_Server(base_url(url)) for url in base_urls]
-        self._where = ", ".join(server.given for server in self._servers)
+        self._where = ", ".join(server.url for server in self._servers)
         self._key = (os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key).strip()
         self._scrub = scrubber(self._key)
         # Replies and names are data: they are searched only for a key that cannot be an ordinary word.
@@ -171,26 +172,29 @@ class Policy:
         for name in ("openai", "httpx2", "httpcore2", "httpx", "httpcore"):
             logging.getLogger(name).setLevel(logging.WARNING)  # their debug lines hold headers
         for server in self._servers:
-            if not self._key and not is_local(server.given):
+            if not self._key and not is_local(server.url):
                 hint = "set OPENAI_API_KEY, or name a server of your own, like --base-url http://localhost:8000/v1"
-                raise EndpointFault("key", f"{server.given} needs a key: {hint}")
+                raise EndpointFault("key", f"{server.url} needs a key: {hint}")
             limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
                 max_connections=self._concurrency + 2,
                 max_keepalive_connections=self._concurrency + 2,
                 keepalive_expiry=4.0,  # common servers hang up after 5 idle seconds: be first
             )
-            # No proxy leads to this machine. A whole try has its own time limit, so here only connecting has one.
-            http = openai.DefaultAsyncHttpxClient(limits=limits, trust_env=not is_loopback(server.given))
+            # A whole try has its own time limit; here only connecting has one.
             timeout = openai.Timeout(None, connect=min(15.0, self._timeout))
-            server.client = openai.AsyncOpenAI(
-                api_key=self._key or "none", base_url=server.given, max_retries=0, timeout=timeout, http_client=http
-            )
+            for _ in range(0, self._concurrency, POOL):
+                # No proxy leads to this machine.
+                http = openai.DefaultAsyncHttpxClient(limits=limits, trust_env=not is_loopback(server.url))
+                client = openai.AsyncOpenAI(
+                    api_key=self._key or "none", base_url=server.url, max_retries=0, timeout=timeout, http_client=http
+                )
+                server.clients.append(client)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         for server in self._servers:
-            if server.client is not None:
-                await server.client.close()
+            for client in server.clients:
+                await client.close()
 
     # ── one reply ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -234,14 +238,13 @@ class Policy:
         raise AssertionError("unreachable")
 
     def _payload(self, messages: Messages, seed: int) -> dict[str, Any]:
-        fields = {"model": self.model, "messages": messages, **self._body, "seed": seed, **self._extra}
+        fields = {"model": self.model or "", "messages": messages, **self._body, "seed": seed, **self._extra}
         return {self._renamed.get(name, name): value for name, value in fields.items() if name not in self._dropped}
 
     async def _post(self, server: _Server, payload: dict[str, Any]) -> dict[str, Any]:
-        rest = dict(payload)
-        model, messages = rest.pop("model") or "", rest.pop("messages")
-        create = server.client.chat.completions.with_raw_response.create  # raw: every server's own shape comes through
-        return await self._call(create(model=model, messages=messages, extra_body=rest))
+        client = server.clients[server.sent % len(server.clients)]
+        # As bytes: every server's own shape comes through, and nothing is spent on types.
+        return await self._call(client.post(f"{server.url}/chat/completions", cast_to=bytes, body=payload))
 
     async def _call(self, sending: Awaitable[Any]) -> dict[str, Any]:
         """The body of a 200, or _Failed; raised outside of every except block, since what the library raises holds
@@ -250,8 +253,7 @@ class Policy:
         failure: _Failed | None = None
         try:
             async with asyncio.timeout(self._timeout):
-                raw = await sending
-            body = json.loads(raw.content)
+                body = json.loads(await sending)
             if not isinstance(body, dict):
                 raise ValueError
         except TimeoutError:
@@ -440,10 +442,10 @@ class Policy:
             if self.model is None:
                 if len(here) != 1:
                     serves = f"serves {', '.join(here[:10])}" if here else "does not list its models"
-                    raise EndpointFault("model", f"{server.given} {serves}: choose one with --model")
+                    raise EndpointFault("model", f"{server.url} {serves}: choose one with --model")
                 self.model = here[0]
             body, reply = await self._patiently(self._first_word, server)
-            url = str(server.client.base_url).rstrip("/")
+            url = server.url
             self._log({"event": "probe", "url": url, **_tokens(reply)})
             reported = self._scrub_data(str(body.get("model") or self.model))
             if here and self.model not in here:
@@ -465,17 +467,17 @@ class Policy:
             "model": self.model,
             "served": self._served,
             "server": ", ".join(dict.fromkeys(makers)) or "unknown",
-            "urls": [str(server.client.base_url).rstrip("/") for server in self._servers],
+            "urls": [server.url for server in self._servers],
             "facts": facts,
             "warnings": [*warnings, *self._dropped.values()],
         }
 
     async def _list_models(self, server: _Server) -> list[dict[str, Any]]:
         """What is served, at the first form of the URL that has a list; [] where none has."""
-        for url in url_forms(server.given):
-            server.client.base_url = url
+        given = server.url
+        for server.url in url_forms(given):
             try:
-                body = await self._call(server.client.models.with_raw_response.list())
+                body = await self._call(server.clients[0].get(f"{server.url}/models", cast_to=bytes))
             except _Failed as failure:
                 if failure.kind in ("quota", "stop", "throttled") or (
                     failure.kind == "again" and failure.status != 200
@@ -487,16 +489,14 @@ class Policy:
             if isinstance(body.get("data"), list):
                 rows = [row for row in body["data"] if isinstance(row, dict)]
                 return [row for row in rows if isinstance(row.get("id"), str)]
+        server.url = given
         return []
 
     async def _first_word(self, server: _Server) -> tuple[dict[str, Any], Reply]:
         """One tiny reply, at the form of the URL that has the list of models, else at the first that has completions.
         Learns, refusal by refusal, which fields to leave out."""
-        forms = url_forms(server.given)
-        if self._served:
-            forms.insert(0, str(server.client.base_url).rstrip("/"))
-        for url in dict.fromkeys(forms):
-            server.client.base_url = url
+        forms = list(dict.fromkeys([*([server.url] if self._served else []), *url_forms(server.url)]))
+        for server.url in forms:
             while True:
                 payload = self._payload([{"role": "user", "content": PROBE}], 0)
                 try:
@@ -530,7 +530,7 @@ class Policy:
             patience = min(self._give_up_after, CONNECT_PATIENCE if failure.never_sent else self._give_up_after)
             left = began + patience - time.monotonic()
             if left <= 0 or (failure.wait or 0.0) > left:
-                words = f"no answer from {server.given} ({failure.error})"
+                words = f"no answer from {server.url} ({failure.error})"
                 raise EndpointFault("unreachable", f"{words}: start the server, or check --base-url")
             wait = max(failure.wait or 0.0, min(left, BACKOFF[0] * 2 ** min(tries - 1, 5)))
             self._log({"event": "waiting", "error": failure.error, "wait_seconds": round(wait, 3)})

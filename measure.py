@@ -1486,7 +1486,7 @@ def measure(
         )
     results["grades"] = grades
     results["tier"] = config.get("tier")
-    results["as_published"] = bool(config.get("identity", {}).get("as_published"))
+    results["identity"] = dict(config.get("identity", {}))
     results["dry_run"] = bool(config.get("dry_run"))
     return _plain(results)
 

@@ -271,7 +271,7 @@ def _header(r: Results) -> str:
         )
     if r.get("dry_run"):
         parts.append(_p("A dry run: toy tasks and a fake policy. These figures say nothing about any model."))
-    if r.get("as_published"):
+    if (r.get("identity") or {}).get("as_published"):
         parts.append(_p("As published: the starred departures of the README are taken back."))
     if r.get("grades", "attempts") != "attempts":
         parts.append(_p(f"Grades: every saved reply graded again ({r['grades']})."))

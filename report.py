@@ -119,7 +119,7 @@ def _base_text(r: Results, paper: Paper) -> list[str]:
     lines = [paper.head(title(r))]
     if r.get("dry_run"):
         lines += paper.wrap("DRY RUN: toy tasks and a fake policy. These figures say nothing about any model.")
-    if r.get("as_published"):
+    if (r.get("identity") or {}).get("as_published"):
         lines += paper.wrap("As published: the starred departures of the README are taken back.")
     if r.get("tier") not in (None, "full"):
         lines += paper.wrap(f"Sandbox tier: {r['tier']}. What it does not stop stands in walls.py.")
@@ -343,7 +343,7 @@ def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper) 
 
 # ── several runs ─────────────────────────────────────────────────────────────────────────────────────────
 
-SAME = ("model", "family", "bundle", "thinking", "max_tokens", "no_comments", "band", "budget")  # what runs must share
+SAME = ("model", "family", "bundle", "thinking", "max_tokens", "no_comments", "band", "budget")  # beside the identity
 
 
 def pool(runs: Mapping[str, Results]) -> dict[str, Any]:
@@ -352,12 +352,18 @@ def pool(runs: Mapping[str, Results]) -> dict[str, Any]:
     Pooled by task, since a task that two seeds share is one task: its value is the mean over the runs in which both the
     arm and the control finished it. An arm is called better or worse only where every run says so by itself and the
     pooled figures do too; equivalent, where the pooled interval lies inside the margin; else inconclusive. Runs that
-    differ in more than their seed are not pooled, and `differ` names what they differ in.
+    differ in more than their seed are not pooled, and `differ` names what they differ in; nor are runs of one seed,
+    which asked the same requests and are no repetition.
     """
     import stats
 
     all_runs = list(runs.values())
     differ = [key for key in SAME if any(r.get(key) != all_runs[0].get(key) for r in all_runs)]
+    identities = [r.get("identity") or {} for r in all_runs]
+    settings = dict.fromkeys(
+        key for identity in identities for key in identity if key not in ("seed", "tasks", *differ)
+    )
+    differ += [key for key in settings if any(other.get(key) != identities[0].get(key) for other in identities)]
     metrics = {(r.get("verdict") or {}).get("primary_metric") for r in all_runs}
     margins = {(r.get("verdict") or {}).get("margin") for r in all_runs}
     differ += [name for name, values in (("primary metric", metrics), ("margin", margins)) if len(values) > 1]
@@ -371,7 +377,8 @@ def pool(runs: Mapping[str, Results]) -> dict[str, Any]:
     }
     out: dict[str, Any] = {
         "runs": list(runs),
-        "differ": differ,
+        "differ": [key.replace("_", " ") for key in differ],
+        "one_seed": len({r.get("seed") for r in all_runs}) < len(all_runs),
         "primary_metric": next(iter(metrics)) if len(metrics) == 1 else None,
         "margin": next(iter(margins)) if len(margins) == 1 else None,
         "given_in_some": len(some),
@@ -379,7 +386,7 @@ def pool(runs: Mapping[str, Results]) -> dict[str, Any]:
         "rescued_in_some": len(rescued & some),
         "arms": {},
     }
-    if differ:
+    if out["differ"] or out["one_seed"]:
         return out
     per_sample = out["primary_metric"] == "per_sample"
     compared, same = {}, {}
@@ -441,6 +448,8 @@ def side_by_side(runs: Mapping[str, Results], width: int = 80, colour: bool = Fa
     said = []
     if together["differ"]:
         said.append(f"Not pooled: these runs differ in {listed(together['differ'])}.")
+    elif together["one_seed"]:
+        said.append("Not pooled: two of these runs have the same seed, so they are no repetition of each other.")
     elif together["given_in_some"]:
         said.append(
             f"All-fail and given to the arms: {together['given_in_some']:,} tasks in some run, "

@@ -254,9 +254,9 @@ def test_a_reply_that_takes_too_long_is_dropped_and_its_slot_freed():
     with serving(faults=in_turn(*stuck)) as mock:
         replies = run(mock, draws(30), concurrency=4, request_timeout=0.15, give_up_after=30)
         assert [reply.text for reply in replies] == [right("hello", seed) for seed in range(30)]
-        assert len(mock.chats) == 42
-    timeouts = events("retry")
-    assert len(timeouts) == 12 and all(row["possibly_billed"] and "0.15 s" in row["error"] for row in timeouts)
+        timeouts = events("retry")
+        assert len(mock.chats) == 30 + len(timeouts)
+    assert len(timeouts) >= 12 and all(row["possibly_billed"] and "0.15 s" in row["error"] for row in timeouts)
     every_try_is_accounted_for()
 
 

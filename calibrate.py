@@ -1,0 +1,702 @@
+"""Is the fitness a hill? Whether partial credit predicts a pass, on a finished run, before anybody searches over it.
+
+    python calibrate.py --out out                              no model calls: saved programs run on more tests
+    python calibrate.py --out out --records                    no grading either: what the records alone can say
+    python calibrate.py --out out --judge --base-url URL       how well does a model judge rank the same programs
+
+Fitness is the share of 40 generated tests that a program passes, every test run. The target is one that this fitness
+never saw: the private tests and 20 more generated ones, all or nothing. Both come from the tests that no prompt has
+shown. Where a task set has no generated tests (bundles, your own), fitness is the visible share as recorded and the
+target the hidden tests, which are run where the records lack them: for programs that fail a visible test.
+A second curve needs nothing but the records: the chance that a child passes, given the fitness of its parent.
+
+Everything lands in the run folder: checks.jsonl (continues where it stopped, and a second call only prints),
+calibration.json, calibration.svg and .png, and with --judge the folder judge/ and judge.jsonl.
+
+{rule}
+
+Exit codes: 0 done, 2 bad input, 3 a limit was reached, 4 the endpoint, 5 the grader or the disk, 130 interrupted.
+Left out: training a better score; text-to-SQL (sql_calibrate.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import io
+import itertools
+import json
+import re
+import sys
+import textwrap
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flags import BadInput, Flags, count, policy_flags
+from measure import EDGES, RULE, hill, regraded, tabulate
+from records import CHECKS, EVENTS, DiskFault, Folder, Log, RecordsError, dumps
+from session import (
+    DONE,
+    GRADER,
+    Budget,
+    Owing,
+    Session,
+    Watch,
+    complain,
+    conduct,
+    each,
+    note,
+    policy_of,
+    sampling,
+)
+from swarm import Attempt, Prompt, Slot, same_program
+from tasks import LETTERS, Task, TaskError, Test, load
+
+if TYPE_CHECKING:
+    from grader import Grade
+
+FITNESS_TESTS = 40  # generated tests whose passed share is the fitness
+TARGET_GENERATED = 20  # further generated tests, beside the private ones, that make the target
+PASS = LETTERS["pass"]
+BUCKETS = ("none", "up to a quarter", "to a half", "to three quarters", "to 90%", "to all but one", "every test")
+JUDGE_EDGES = (0.1, 0.3, 0.5, 0.7, 0.9)
+JUDGE_BUCKETS = ("0-9", "10-29", "30-49", "50-69", "70-89", "90-100")
+
+
+def flags() -> Flags:
+    rule = textwrap.fill(f"The one line at the end follows this rule. {RULE}", 110)
+    parser = Flags(
+        prog="calibrate.py", usage="python calibrate.py [flags]", description=(__doc__ or "").replace("{rule}", rule)
+    )
+    what = parser.add_argument_group("what is calibrated")
+    what.add_argument("--out", default="out", help="the run folder (default: out)")
+    what.add_argument("--population", choices=("all-fail", "all"), default="all-fail", help="tasks (default: all-fail)")
+    what.add_argument("--arms", type=_arms, metavar="LIST", help="programs of these alone, base and round0 among them "
+                      "(default: all there are)")  # fmt: skip
+    what.add_argument("--per-task", type=count(1), default=24, help="programs a task at most (default: 24)")
+    what.add_argument("--min-fitness-tests", type=count(1), default=FITNESS_TESTS, help="generated tests a task must "
+                      f"have for the fitness (default and most: {FITNESS_TESTS})")  # fmt: skip
+    what.add_argument("--min-target-tests", type=count(1), default=5, help="private and further generated tests a task "
+                      "must have for the target (default: 5)")  # fmt: skip
+    what.add_argument("--seed", type=count(0), default=0, help="of the choice of programs (default: 0)")
+    what.add_argument("--records", action="store_true", help="run nothing: fitness and passes as recorded")
+    what.add_argument("--json", action="store_true", help="print calibration.json instead of the tables")
+    judge = parser.add_argument_group("the judge")
+    judge.add_argument("--judge", action="store_true", help="ask a model for the chance that a program passes")
+    judge.add_argument("--limit", type=count(1), help="programs shown to the judge, a seeded choice (default: all)")
+    policy_flags(judge, parser.add_argument_group("free", "how fast, and how far"), max_tokens=256, temperature=0.0)
+    return parser
+
+
+def _arms(text: str) -> list[str]:
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+# ── which programs ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Saved(NamedTuple):
+    """A distinct program of a task: the first attempt that wrote it, and what the records say of it."""
+
+    slot: Slot
+    program: str  # SHA-256 of the code as checks.jsonl names it
+    fitness: float  # share of the visible tests
+    passed: bool
+    shown: bool  # it passes every visible test, so its hidden tests were run
+    hidden: bool  # of these it passes every one
+
+
+class Choice(NamedTuple):
+    """The programs that are calibrated, and what else the records say at once."""
+
+    programs: dict[str, list[Saved]]  # by task
+    children: list[tuple[float, bool, str]]  # parent's fitness, did the child pass, task
+    counts: dict[str, int]
+
+
+def choose(folder: Folder, a: argparse.Namespace) -> Choice:
+    """At most --per-task distinct programs of each task of the population, by a seeded choice."""
+    config = folder.config
+
+    def attempts() -> Iterator[Attempt]:
+        if config["grades"] == "attempts":
+            return folder.attempts()
+        return regraded(folder.attempts(), folder.checks(), config["grades"])
+
+    table = tabulate(attempts(), config, folder.cards())
+    wanted = table.base.done if a.population == "all" else table.all_fail
+    tasks = {task for task, use in zip(table.tasks, wanted, strict=True) if use}
+    known = {arm for arm, _ in table.runs}
+    if a.arms and (odd := set(a.arms) - known):
+        raise BadInput(
+            f"{a.out} has no attempts of {', '.join(sorted(odd))}; --arms may name {', '.join(sorted(known))}"
+        )
+    del table
+
+    found: dict[str, dict[str, Saved]] = defaultdict(dict)
+    bests: dict[tuple[str, str], tuple[float, bool]] = {}
+    links: list[tuple[str, str, bool]] = []  # task, parent, did the child pass
+    seen = 0
+    for attempt in attempts():
+        if attempt.task_id not in tasks:
+            continue
+        bests[attempt.task_id, attempt.slot.within_task()] = attempt.fitness, attempt.passed
+        if a.arms and attempt.arm not in a.arms:
+            continue
+        if attempt.parent:
+            links.append((attempt.task_id, attempt.parent, attempt.passed))
+        if attempt.code is None:
+            continue
+        seen += 1
+        key = same_program(attempt.code)
+        old = found[attempt.task_id].get(key)
+        if old is None or attempt.slot < old.slot:
+            found[attempt.task_id][key] = Saved(
+                attempt.slot,
+                sha256(attempt.code.encode("utf-8", "surrogatepass")).hexdigest(),
+                attempt.fitness,
+                attempt.passed,
+                attempt.visible_passed == attempt.visible_total,
+                attempt.hidden_passed == attempt.hidden_total,
+            )
+    programs = {
+        task: sorted(those.values(), key=lambda one: _lot(a.seed, task, one.program))[: a.per_task]
+        for task, those in sorted(found.items())
+    }
+    # A parent that passes has nothing left to search for.
+    children = [
+        (bests[task, parent][0], passed, task)
+        for task, parent, passed in links
+        if (task, parent) in bests and not bests[task, parent][1]
+    ]
+    counts = {
+        "tasks": len(tasks),
+        "attempts_with_a_program": seen,
+        "distinct_programs": sum(map(len, found.values())),
+        "chosen": sum(map(len, programs.values())),
+        "children": len(children),
+    }
+    return Choice(programs, children, counts)
+
+
+def _digest(value: Any) -> str:
+    return sha256(dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _lot(seed: int, *names: str) -> bytes:
+    """What to sort by for a seeded choice."""
+    return sha256("|".join((str(seed), "calibrate", *names)).encode()).digest()
+
+
+# ── which tests ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Split(NamedTuple):
+    """The tests that make a program's fitness, and those of the target; no input is in both."""
+
+    fitness: tuple[Test, ...]  # empty: the recorded share of the visible tests
+    target: tuple[Test, ...]
+
+    def name(self, part: str) -> str:
+        """What checks.jsonl calls these tests: other tests, another name."""
+        tests = getattr(self, part)
+        return f"calibrate/{part}/{_digest([list(test) for test in tests])[:12]}"
+
+
+def split(task: Task) -> Split:
+    """By source, from the tests that no prompt has shown."""
+    shown = {test.input for test in task.visible}
+    unseen: dict[str, Test] = {}
+    for test in (*task.hidden, *task.spare):
+        if test.input not in shown:
+            unseen.setdefault(test.input, test)
+    generated = [test for test in unseen.values() if test.source == "generated"]
+    private = [test for test in unseen.values() if test.source != "generated"]
+    fitness = generated[:FITNESS_TESTS]
+    return Split(tuple(fitness), (*private, *generated[FITNESS_TESTS : FITNESS_TESTS + TARGET_GENERATED]))
+
+
+def has_generated(task: Task) -> bool:
+    return any(test.source == "generated" for test in (*task.hidden, *task.spare))
+
+
+# ── grading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Graded(NamedTuple):
+    """What is calibrated of a program."""
+
+    fitness: float
+    passed: bool
+    task: str
+
+
+class Sheet:
+    """Letters by (task, program, tests): what checks.jsonl holds, and what is added to it."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.letters: dict[tuple[str, str, str], str] = {}
+        self.rules: dict[tuple[str, str, str], str] = {}
+        for row in log.checks():
+            if row["tests"].startswith("calibrate/"):
+                key = row["task_id"], row["program"], row["tests"]
+                self.letters[key], self.rules[key] = row["letters"], row["rules"]
+
+    async def run(self, grader: Any, task: Task, one: Saved, name: str, tests: tuple[Test, ...], stop: bool) -> str:
+        """A letter a test, from disk where these rules have run them."""
+        key = task.id, one.program, name
+        if self.rules.get(key) != grader.rules:
+            attempt = self.log.get(one.slot)
+            assert attempt is not None and attempt.code is not None
+            results = await grader.run(attempt.code, list(tests), task.kind, task.setup, stop_at_first=stop)
+            letters = "".join(LETTERS[result.outcome] for result in results)
+            row = {"task_id": task.id, "task_sha": task.digest, "program": one.program, "tests": name}
+            seconds = round(sum(result.cpu_seconds for result in results), 6)
+            self.log.append(CHECKS, {**row, "rules": grader.rules, "letters": letters, "cpu_seconds": seconds})
+            self.letters[key], self.rules[key] = letters, grader.rules
+        return self.letters[key]
+
+
+async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Graded], found: dict[str, Any]) -> None:
+    """Run the chosen programs on their tests; fills `graded`, and `found` with the mode and what was left out."""
+    from grader import Grader
+
+    identity = log.config["identity"]
+    sheet, left_out = Sheet(log), Counter[str]()
+    missing = set(choice.programs)
+    about: dict[str, Any] = {}
+    tasks = load(
+        identity["tasks"],
+        None,
+        identity["seed"],
+        spare=True,
+        bundle=identity["bundle"],
+        revision=identity["revision"],
+        about=about,
+        keep_overlap=identity["as_published"],
+    )
+    # The set has generated tests as soon as one task has; the tests of all tasks might not fit in memory.
+    ours = (task for task in tasks if task.id in choice.programs)
+    held: list[Task] = []
+    for task in ours:
+        held.append(task)
+        if has_generated(task):
+            break
+    generated = bool(held) and has_generated(held[-1])
+    watch = Watch(choice.counts["chosen"], 0)
+    room = asyncio.Semaphore(32)  # programs whose tests are under way
+
+    async with Grader(workers=a.workers, as_published=identity["as_published"]) as grader:
+
+        async def one(task: Task) -> None:
+            log.add_card({"id": task.id, "digest": task.digest})  # RecordsError where the task has changed
+            missing.discard(task.id)
+            programs = choice.programs[task.id]
+            tests = split(task) if generated else Split((), task.hidden)
+            if generated and len(tests.fitness) < a.min_fitness_tests:
+                left_out[f"under {a.min_fitness_tests} generated tests for the fitness"] += 1
+            elif generated and len(tests.target) < a.min_target_tests:
+                left_out[f"under {a.min_target_tests} tests for the target"] += 1
+            elif not tests.target:
+                left_out["no hidden test"] += 1
+            else:
+                graded.extend(await asyncio.gather(*(measure_one(task, tests, saved) for saved in programs)))
+                return
+            watch.not_needed(len(programs))
+
+        async def measure_one(task: Task, tests: Split, saved: Saved) -> Graded:
+            async with room:
+                fitness, passed = saved.fitness, saved.hidden
+                if tests.fitness:
+                    letters = await sheet.run(grader, task, saved, tests.name("fitness"), tests.fitness, stop=False)
+                    fitness = letters.count(PASS) / len(tests.fitness)
+                if tests.fitness or not saved.shown:
+                    letters = await sheet.run(grader, task, saved, tests.name("target"), tests.target, stop=True)
+                    passed = letters == PASS * len(tests.target)
+                watch.bar.update()
+                return Graded(fitness, passed, task.id)
+
+        heart = asyncio.create_task(watch.beat())
+        try:
+            await each(itertools.chain(held, ours), one, at_once=8)
+        finally:
+            heart.cancel()
+            watch.bar.close()
+    if missing:
+        left_out[f"not in {identity['tasks']} any more"] = len(missing)
+    found.update(
+        mode="graded" if generated else "hidden",
+        tests=f"fitness: {FITNESS_TESTS} generated; target: private and {TARGET_GENERATED} more generated"
+        if generated
+        else "fitness: visible tests as recorded; target: hidden tests",
+        left_out=dict(left_out),
+    )
+
+
+# ── what comes out ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def curve(rows: Iterable[tuple[float, bool, str]], buckets: tuple[str, ...] = BUCKETS, **how: Any) -> dict[str, Any]:
+    """`measure.hill` of (score, passed, task) rows, its buckets named as people read them."""
+    ordered = sorted(rows)
+    score, passed, task = zip(*ordered, strict=True) if ordered else ((), (), ())
+    made = hill(score, passed, task, **{"edges": EDGES, **how})
+    for row, name in zip(made["table"], buckets, strict=True):
+        row["bucket"] = name
+    return made
+
+
+def recorded(choice: Choice) -> dict[str, Any]:
+    """The curve of the records alone. A pass includes the visible tests, so it says nothing below the top."""
+    made = curve((one.fitness, one.passed, task) for task, those in choice.programs.items() for one in those)
+    made["verdict"] = "not_estimable"
+    made["why"] = (
+        "a recorded pass includes every visible test, so below the top nothing can pass by definition; the curve by "
+        "parent is what the records can tell, and without --records the hidden tests are run"
+    )
+    return made
+
+
+def key_of(choice: Choice, a: argparse.Namespace) -> str:
+    """What a calibration is of: the same key, the same figures."""
+    chosen = {task: [[*one] for one in those] for task, those in choice.programs.items()}
+    return _digest([chosen, choice.counts, a.min_fitness_tests, a.min_target_tests, a.records])
+
+
+def settings_of(a: argparse.Namespace) -> dict[str, Any]:
+    names = ("population", "arms", "per_task", "min_fitness_tests", "min_target_tests", "seed", "records")
+    return {name: getattr(a, name) for name in names}
+
+
+def calibrate(a: argparse.Namespace, choice: Choice) -> int:
+    """The fitness against passes that it never saw: fills calibration.json, or leaves it where nothing has changed."""
+    folder = Folder(a.out)
+    old = folder.read("calibration.json") or {}
+    key = key_of(choice, a)
+    if old.get("key") == key:
+        return DONE
+    graded: list[Graded] = []
+    found: dict[str, Any] = {"mode": "records", "tests": "fitness and passes as recorded", "left_out": {}}
+    if not a.records:
+        with Log(a.out) as log:
+            code = conduct(grade(log, choice, a, graded, found), log)
+        if code != DONE:
+            return code
+    new = {
+        "schema_version": 1,
+        "key": key,
+        "settings": settings_of(a),
+        "counts": choice.counts,
+        **found,
+        "fitness": recorded(choice) if a.records else curve(graded),
+        "by_parent": curve(choice.children),
+    }
+    folder.write_json("calibration.json", {**new, **({"judge": old["judge"]} if "judge" in old else {})})
+    return DONE
+
+
+def text(made: dict[str, Any]) -> str:
+    """The tables and the one line, within 80 columns."""
+    out: list[str] = []
+    if "fitness" in made:
+        counts, fitness = made["counts"], made["fitness"]
+        out += [
+            f"{counts['chosen']:,} programs of {counts['tasks']:,} {made['settings']['population']} tasks "
+            f"({counts['distinct_programs']:,} distinct ones among {counts['attempts_with_a_program']:,})",
+            made["tests"],
+            *(f"left out: {number} tasks, {why}" for why, number in made["left_out"].items()),
+            "",
+            *_table("fitness", fitness),
+            "",
+            *_areas(fitness),
+            "",
+            *_table("parent's fitness", made["by_parent"], "children that pass, whose parent does not"),
+            "",
+        ]
+    if judge := made.get("judge"):
+        out += [
+            f"judge {judge['model']}: {judge['n']:,} programs, {judge['passes']:,} of them pass; "
+            f"{judge['unparsed']} replies without a number, left out",
+            "",
+            *_table("judge says", judge),
+            "",
+            *_areas(judge),
+            f"Brier score {_number(judge['brier'])} (a guess of the pass rate: {_number(judge['brier_of_the_rate'])})",
+            f"visible fitness on the same programs: AUC {_area(judge['visible_fitness_auc'])}",
+            "",
+        ]
+    names = {"fitness": "Is the fitness a hill", "by_parent": "By its parent", "judge": "Is the judge a hill"}
+    for name, title in names.items():
+        if name in made:
+            word = made[name]["verdict"].replace("_", " ")
+            out += textwrap.wrap(f"{title}? {word}: {made[name]['why']}.", 80)
+    return "\n".join(out)
+
+
+def _table(title: str, curve_: dict[str, Any], what: str = "programs that pass") -> list[str]:
+    rows = [f"{title:<20}{'n':>8}{'pass':>8}   {what}"]
+    for row in curve_["table"]:
+        said = f"{_number(row['rate'])} [{_number(row['lo'])}, {_number(row['hi'])}]" if row["n"] else "no program here"
+        rows.append(f"{row['bucket']:<20}{row['n']:>8,}{row['passed']:>8,}   {said}")
+    return rows
+
+
+def _areas(curve_: dict[str, Any]) -> list[str]:
+    names = {
+        "pooled": "AUC, all tasks pooled",
+        "within": "AUC within a task",
+        "pooled_partial": "the same, partial fitness only",
+        "within_partial": "within, partial fitness only",
+    }
+    return [f"{title:<32}{_area(curve_['auc'][name])}" for name, title in names.items()]
+
+
+def _area(area: dict[str, Any]) -> str:
+    if area["auc"] is None:
+        return f"not estimable ({area['n_pos']} passes, {area['n_neg']} fails)"
+    lo, hi = area["interval"]
+    return f"{_number(area['auc'])} [{_number(lo)}, {_number(hi)}] over {area['n_groups']} tasks"
+
+
+def _number(x: float | None) -> str:
+    return "-" if x is None else f"{x:.3f}"
+
+
+def plot(made: dict[str, Any]) -> dict[str, bytes]:
+    """calibration.svg and calibration.png: one panel a curve."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    titles = {"fitness": "by fitness", "by_parent": "by the parent's fitness", "judge": "by the judge's answer"}
+    shown = [name for name in titles if name in made]
+    with matplotlib.rc_context({"svg.hashsalt": "calibration", "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(figsize=(4.4 * len(shown), 3.4), layout="constrained")
+        for axis, name in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+            rows = made[name]["table"]
+            for i, row in enumerate(rows):
+                if row["n"]:
+                    axis.plot([i, i], [100 * row["lo"], 100 * row["hi"]], color="#6b8cae", linewidth=3, zorder=1)
+                    axis.plot([i], [100 * row["rate"]], "o", color="#1f3a5f", markersize=6, zorder=2)
+                else:
+                    axis.annotate("none", (i, 0), ha="center", va="bottom", color="#888888", fontsize=8)
+            labels = [f"{row['bucket']} (n {row['n']:,})" for row in rows]
+            axis.set_xticks(range(len(rows)), labels, rotation=35, ha="right", fontsize=8)
+            axis.set_title(f"{titles[name]}: {made[name]['verdict'].replace('_', ' ')}", fontsize=10)
+            axis.set_ylabel("% that pass, 95% interval")
+            axis.set_ylim(0, None)
+            axis.spines[["top", "right"]].set_visible(False)
+        files = {}
+        for kind in ("svg", "png"):
+            out = io.BytesIO()
+            figure.savefig(
+                out, format=kind, dpi=150, facecolor="white", metadata={"Date": None} if kind == "svg" else {}
+            )
+            files[f"calibration.{kind}"] = out.getvalue()
+    return files
+
+
+# ── the judge ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+JUDGE_SYSTEM = "You judge whether programs are right."
+JUDGE_REQUEST = (
+    "How likely is it that this program solves the problem: that it gives the right answer, in time, on every one of a "
+    "set of tests that you do not see? Answer with one whole number from 0 (certainly not) to 100 (certainly), and "
+    "nothing else."
+)
+
+
+def judge_prompt(task: Task, code: str) -> Prompt:
+    """The problem and a program, and nothing of any test."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
+    program = f"{fence}python\n{code.rstrip(chr(10))}\n{fence}"
+    shown = f"Problem:\n\n{task.statement.rstrip()}\n\nProgram:\n\n{program}\n\n{JUDGE_REQUEST}"
+    return Prompt([{"role": "system", "content": JUDGE_SYSTEM}, {"role": "user", "content": shown}])
+
+
+_SAID = re.compile(
+    r"(?<![\w.,])([-+]?\d+(?:\.\d+)?)(?!\d|\.\d|[\w,])[ \t]*(%|percent\b|/[ \t]*100\b|out of 100\b)?", re.I
+)
+
+
+def probability(reply: str) -> float | None:
+    """The chance that a reply names, from 0 to 1; None where it names none, several, or one out of range.
+
+    A whole number is percent. A number with a point, from 0.0 to 1.0 and without a sign of percent, is a fraction.
+    """
+    answer = re.split(r"</think(?:ing)?>", reply)[-1].replace("*", " ").replace("_", " ").strip()
+    lines = [line.strip() for line in answer.split("\n") if line.strip()]
+    for part in (answer, lines[-1] if lines else "", lines[0] if lines else ""):
+        said = _SAID.findall(part)
+        marked = [(number, unit) for number, unit in said if unit]
+        found = {_share(number, unit) for number, unit in (marked or said)}
+        if len(found) == 1:
+            return found.pop()
+    return None
+
+
+def _share(number: str, unit: str) -> float | None:
+    value = float(number)
+    share = value if "." in number and not unit and 0 <= value <= 1 else value / 100
+    return share if 0 <= share <= 1 else None
+
+
+class JudgeGrader:
+    """Stands where the grader stands: a reply's grade is the chance that it names."""
+
+    async def grade(self, reply: str, task: Task) -> Grade:
+        from grader import Grade
+
+        said = probability(reply)
+        return Grade(None, 0.0 if said is None else said, False, "unparsed" if said is None else "judged")
+
+
+def judge(a: argparse.Namespace, choice: Choice) -> int:
+    """Ask the judge about the chosen programs, and add what it is worth to calibration.json."""
+    wanted = [(task, one) for task, those in choice.programs.items() for one in those]
+    wanted = sorted(wanted, key=lambda pair: _lot(a.seed, "judge", *map(str, pair[1].slot)))[: a.limit]
+    asked: dict[str, list[Saved]] = defaultdict(list)
+    for task, one in wanted:
+        asked[task].append(one)
+    folder = Folder(a.out)
+    cards = {task.id: task for task in folder.cards() if task.id in asked}
+    codes = {
+        (attempt.task_id, attempt.slot): attempt.code
+        for attempt in folder.attempts()
+        if any(one.slot == attempt.slot for one in asked.get(attempt.task_id, ()))
+    }
+
+    async def play(session: Session) -> None:
+        async def one(task: Task) -> None:
+            prompts = [(one.slot, judge_prompt(task, codes[task.id, one.slot] or "")) for one in asked[task.id]]
+            # One step of a flow each, so that a prompt which the server refuses is left owed and stops nothing.
+            await asyncio.gather(*(session.play(task, _once(slot, prompt)) for slot, prompt in prompts))
+
+        await each(iter(cards.values()), one, at_once=max(8, a.concurrency))
+
+    with Log(Path(a.out) / "judge") as log:
+        code, old = DONE, log.read("config.json")
+        if old and len(log):  # answers of another judge are no answers of this one
+            a.model = a.model or old["identity"]["model"]
+            log.settle(_judge_identity(a, a.model), {})
+        if not asyncio.run(_all_there(log, a, play)):
+            code = conduct(_ask_judge(log, a, len(wanted), play), log)
+        if code != DONE:
+            return code
+        said = {attempt.slot: attempt for attempt in log.attempts()}
+        model = log.config["identity"]["model"]
+    rows = [(one, said[one.slot]) for _, one in wanted if one.slot in said]
+    old = folder.read("calibration.json") or {}
+    folder.write_json("calibration.json", {"schema_version": 1, **old, "judge": judged(rows, model)})
+    folder.write("judge.jsonl", "".join(dumps(_judged_row(*row)) + "\n" for row in rows))
+    return DONE
+
+
+def _judge_identity(a: argparse.Namespace, model: str | None) -> dict[str, Any]:
+    names = ("temperature", "top_p", "max_tokens", "thinking", "extra_body", "seed")
+    return {"model": model, **{name: getattr(a, name) for name in names}}
+
+
+def _once(slot: Slot, prompt: Prompt) -> Any:
+    yield [(slot, prompt)]
+
+
+async def _all_there(log: Log, a: argparse.Namespace, play: Any) -> bool:
+    """Whether every answer stands on disk already, under the same prompt."""
+    session = Session(log, None, seed=a.seed, room=asyncio.Semaphore(1), watch=Watch(0, 0))
+    try:
+        await play(session)
+    except Owing:
+        return False
+    return True
+
+
+async def _ask_judge(log: Log, a: argparse.Namespace, most: int, play: Any) -> None:
+    def record(event: dict[str, Any]) -> None:
+        budget.count(event)
+        log.append(EVENTS, {**event, "time": round(time.time(), 3)})
+
+    budget = Budget(a.stop_after, a.price or (0.0, 0.0), log.events())
+    async with policy_of(a, a.model, record) as policy:
+        server = await policy.probe()
+        identity = _judge_identity(a, server["model"])
+        log.settle(identity, {})
+        log.write_json("config.json", {"identity": identity, "plan": {}, "server": server, "price": a.price})
+        for line in (*server["facts"], *server["warnings"]):
+            note(f"server: {line}")
+        watch = Watch(most - len(log), a.concurrency)
+        async with sampling(log, policy, JudgeGrader(), a, budget, watch) as session:
+            await play(session)
+
+
+def judged(rows: list[tuple[Saved, Attempt]], model: str | None) -> dict[str, Any]:
+    """The judge's curve, AUC and Brier score over the replies that name a number, the visible fitness's AUC beside."""
+    good = [(one, answer) for one, answer in rows if answer.outcome == "judged"]
+    made = curve(
+        ((answer.fitness, one.passed, one.slot.task_id) for one, answer in good),
+        JUDGE_BUCKETS,
+        edges=JUDGE_EDGES,
+        ends=False,
+    )
+    visible = curve((one.fitness, one.passed, one.slot.task_id) for one, _ in good)
+    errors = [(answer.fitness - one.passed) ** 2 for one, answer in good]
+    rate = made["passes"] / len(good) if good else 0.0
+    return {
+        **made,
+        "model": model,
+        "asked": len(rows),
+        "unparsed": len(rows) - len(good),
+        "unparsed_by": dict(Counter(answer.outcome for _, answer in rows if answer.outcome != "judged")),
+        "brier": sum(errors) / len(errors) if errors else None,
+        "brier_of_the_rate": rate * (1 - rate) if good else None,
+        "visible_fitness_auc": visible["auc"]["pooled"],
+    }
+
+
+def _judged_row(one: Saved, answer: Attempt) -> dict[str, Any]:
+    """A line of judge.jsonl: the slot judged, what the judge said, and what was true."""
+    said = answer.fitness if answer.outcome == "judged" else None
+    return {**one.slot._asdict(), "program": one.program, "probability": said, "outcome": answer.outcome,
+            "passed": one.passed, "fitness": one.fitness, "reply": answer.reply}  # fmt: skip
+
+
+# ── the command ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = flags()
+    a = parser.parse_args(argv)
+    if "usd" in a.stop_after and not a.price:
+        parser.error("--stop-after usd= needs --price IN,OUT")
+    if a.min_fitness_tests > FITNESS_TESTS:
+        parser.error(f"--min-fitness-tests {a.min_fitness_tests}: no more than {FITNESS_TESTS} are used")
+    if a.limit is not None and not a.judge:
+        parser.error("--limit is how many programs the judge is shown: give it with --judge")
+    folder = Folder(a.out)
+    try:
+        choice = choose(folder, a)
+        if not choice.counts["chosen"]:
+            note(f"{a.out} has no program on {a.population} tasks, so there is nothing to calibrate")
+            return DONE
+        code = (judge if a.judge else calibrate)(a, choice)
+        if code == DONE:
+            made = folder.read("calibration.json") or {}
+            for name, data in plot(made).items():
+                with contextlib.suppress(FileNotFoundError):
+                    (folder.path / name).unlink()
+                (folder.path / name).write_bytes(data)
+            print(json.dumps(made, indent=1) if a.json else text(made))
+        return code
+    except (RecordsError, TaskError, BadInput) as why:
+        return complain(why)
+    except (DiskFault, OSError) as why:
+        return complain(why, GRADER)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -38,7 +38,7 @@ Record = Callable[[dict[str, Any]], object]
 BACKOFF = (0.5, 30.0)  # seconds: the longest first wait, and the longest wait at all
 MAX_STRIKES = 20  # failures of one draw while others were being answered; then it is given up
 STRIKES_OF_A_TIMEOUT = 5  # a time-out costs the server minutes of work, so few are enough
-REFUSALS_IN_A_ROW = 8  # prompts refused with nothing answered in between: then it is not the prompts
+REFUSALS_IN_A_ROW = 8  # different prompts refused with nothing answered in between: then it is not the prompts
 POOL = 16  # slots that share a connection pool, since a request costs a pool time for each connection that it holds
 CONNECT_PATIENCE = 5.0  # seconds that the probe waits for a port that refuses: a typo must not look like a slow start
 PROBE = "Reply with the single word: ready"
@@ -160,7 +160,8 @@ class Policy:
         self._slots = asyncio.Semaphore(concurrency)
         self._gate_opens = 0.0  # monotonic seconds
         self._failing_since: float | None = None  # monotonic seconds
-        self._throttled_in_a_row = self._refused_in_a_row = 0
+        self._throttled_in_a_row = 0
+        self._refused: set[int] = set()  # prompts refused since the last answer
         self._fault: EndpointFault | None = None  # it has ended: nothing more is sent
         self._numbers = itertools.count(1)
         self._random = random.Random()  # for jitter alone: no sample depends on it
@@ -298,7 +299,7 @@ class Policy:
         else:
             kind = "key" if status in (401, 403) else "refused"
         billed = status in (408, 502, 504, 524)  # a gateway gave up on a server that may have worked on
-        error = f"HTTP {status}: {one_line(_words(say))}"
+        error = f"HTTP {status}: {one_line(self._scrub(_words(say)))}"
         return _Failed(kind, error, status, wait=wait, say=say, possibly_billed=billed)
 
     def _reply(self, body: dict[str, Any]) -> Reply:
@@ -320,7 +321,8 @@ class Policy:
     def _answered(self, row: dict[str, Any], reply: Reply) -> Reply:
         self.state.answered += 1
         self._settled, self._failing_since = True, None
-        self._throttled_in_a_row = self._refused_in_a_row = 0
+        self._throttled_in_a_row = 0
+        self._refused.clear()
         self._log({"event": "answered", **row, **_tokens(reply), "latency_seconds": round(reply.latency_seconds, 3)})
         return reply
 
@@ -353,8 +355,8 @@ class Policy:
         elif failure.kind != "refused":
             fault = self._end(failure)
         elif self._settled or not self._learn(failure, payload):
-            self._refused_in_a_row += 1
-            if self._settled and self._refused_in_a_row < REFUSALS_IN_A_ROW:
+            self._refused.add(hash(str(payload["messages"])))
+            if self._settled and len(self._refused) < REFUSALS_IN_A_ROW:
                 fault = EndpointFault("attempt", f"one prompt was refused ({failure.error}): it stays owed; {AGAIN}")
             else:
                 fault = self._end(failure)
@@ -404,7 +406,8 @@ class Policy:
             "quota": ("quota", f"the quota at {where} is used up ({error}): raise it, or continue later"),
             "stop": ("quota", f"a rate limit or quota at {where} asks to wait {failure.wait or 0:,.0f} s, longer than "
                               f"--give-up-after ({error}): continue later"),
-            "refused": ("fields", f"{where} refuses the request ({error}): change the flag it names"),
+            "refused": ("fields", f"{where} refuses the request ({error}): change the flag that says so "
+                                  "(chat_template_kwargs is --thinking)"),
             "overflow": ("fields", f"{where} finds even a tiny prompt too long ({error}): lower --max-tokens"),
         }.get(failure.kind, ("gave_up", f"nothing answered at {where} for {self._give_up_after / 60:g} minutes "
                                         f"(last error: {error}): check the server"))  # fmt: skip
@@ -418,7 +421,8 @@ class Policy:
             self._renamed["max_tokens"] = "max_completion_tokens"
             return True
         named = [name for name in OPTIONAL if name in payload and re.search(rf"\b{name}\b", failure.say)]
-        if any(name in ("temperature", "top_p") and payload[name] != 1 for name in named):
+        harmless = {"chat_template_kwargs": {"enable_thinking": False}, "temperature": 1, "top_p": 1}
+        if any(payload[name] != harmless.get(name, payload[name]) for name in named):
             return False  # asked for, and refused: that is for the user to decide
         for name in named:
             what = {"chat_template_kwargs": "--thinking is up to the server", "seed": "a sample cannot be repeated"}

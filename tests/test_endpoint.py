@@ -372,18 +372,18 @@ def test_the_words_for_too_long(status: int, body: dict[str, Any]):
 def test_one_refused_prompt_is_a_fault_of_its_own_and_many_are_the_requests():
     async def act(policy: Policy) -> list[str]:
         kinds = []
-        for seed in range(2 + endpoint.REFUSALS_IN_A_ROW):
+        for text in ["poison"] * 20 + ["fine"] + [f"prompt {k}" for k in range(endpoint.REFUSALS_IN_A_ROW)]:
             try:
-                await policy.draw(ask(), seed)
+                await policy.draw(ask(text), 1)
                 kinds.append("answered")
             except EndpointFault as fault:
                 kinds.append(fault.kind)
         return kinds
 
     refusal = Fault(status=400, message="this text cannot be parsed")
-    with serving(faults=in_turn(refusal, None, *[refusal] * endpoint.REFUSALS_IN_A_ROW)) as mock:
+    with serving(faults=in_turn(*[refusal] * 20, None, *[refusal] * endpoint.REFUSALS_IN_A_ROW)) as mock:
         kinds = run(mock, act)
-        assert kinds == ["attempt", "answered", *["attempt"] * (endpoint.REFUSALS_IN_A_ROW - 1), "fields"]
+        assert kinds == ["attempt"] * 20 + ["answered"] + ["attempt"] * (endpoint.REFUSALS_IN_A_ROW - 1) + ["fields"]
         assert len(mock.chats) == len(kinds)  # and none was tried twice
 
 
@@ -552,6 +552,9 @@ def test_a_refused_field_that_was_asked_for_ends_the_run():
     with serving(refuses=("temperature",)) as mock:
         fault = faulting(mock, draws(1), temperature=0.3)
         assert fault.kind == "fields" and "Unrecognized request argument supplied: temperature" in str(fault)
+    with serving(refuses=("chat_template_kwargs",)) as mock:
+        assert "--thinking" in str(faulting(mock, draws(1), thinking="on"))
+        assert run(mock, draws(1), thinking="server")[0].text == right("hello", 0)
     with serving(refuses=("top_k",)) as mock:
         assert "top_k" in str(faulting(mock, draws(1), extra_body={"top_k": 3}))
     with serving(context=100) as mock:

@@ -646,7 +646,7 @@ def _cost_section(r: Results) -> str:
         return [name, *spent, *usd, f"{per:.2f}" if per is not None else ""]
 
     rows = [bill(name.replace("_", " "), b) for name, b in (cost.get("stages") or {}).items() if name == "base"]
-    rows += [bill(arm, b) for arm, b in (cost.get("arms") or {}).items()]
+    rows += [bill(arm, b) for arm, b in (cost.get("arms") or {}).items() if b["calls"]]
     rows += [
         bill(name.replace("_", " "), b)
         for name, b in (cost.get("stages") or {}).items()

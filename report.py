@@ -56,7 +56,7 @@ class Paper:
     """Lines of text of a given width, with colour or without."""
 
     def __init__(self, width: int, colour: bool) -> None:
-        self.width, self.colour = max(width, 40), colour
+        self.width, self.colour = max(width, 80), colour  # the tables need eighty columns
 
     def paint(self, text: str, how: str) -> str:
         return f"\033[{PAINT[how]}m{text}\033[0m" if self.colour and how in PAINT and text else text
@@ -83,8 +83,9 @@ class Paper:
             cells = []
             for i, (cell, size) in enumerate(zip(row, widths, strict=True)):
                 cell = cell if len(cell) <= size else cell[: size - 1] + "…"
-                aligned = cell.ljust(size) if i == 0 or str(i) in left else cell.rjust(size)
-                cells.append(self.paint(aligned, "dim" if not r else cell if cell in MEANING else ""))
+                space = " " * (size - len(cell))
+                painted = self.paint(cell, "dim" if not r else cell if cell in MEANING else "")
+                cells.append(painted + space if i == 0 or str(i) in left else space + painted)
             lines.append("  ".join(cells).rstrip())
         return lines
 
@@ -105,7 +106,7 @@ class Paper:
 
 
 def text(results: Results, width: int = 80, colour: bool = False, calibration: Mapping[str, Any] | None = None) -> str:
-    """The report of one run: `width` columns, ANSI colours only if asked for. Ends without a newline."""
+    """The report of one run: `width` columns (80 at least), ANSI colours only if asked for. Ends without a newline."""
     paper = Paper(width, colour)
     blocks = [section(results, paper) for section in TEXT]
     blocks.append(_hill_text(results, calibration, paper))
@@ -125,17 +126,19 @@ def _base_text(r: Results, paper: Paper) -> list[str]:
         lines += paper.wrap(f"Sandbox tier: {r['tier']}. What it does not stop stands in walls.py.")
     if r.get("grades", "attempts") != "attempts":
         lines += paper.wrap(f"Grades: every saved reply graded again ({r['grades']}).")
-    if not whole:
-        return [*lines, "", *paper.wrap(f"No task has its {group} base attempts yet: nothing can be said so far.")]
-    lines += ["", f"Tasks by passes in their base group of {group} ({plural(whole, 'task')})"]
-    lines += paper.bars([(str(k), count) for k, count in enumerate(counts)], whole)
-    fail = r["all_fail"]
-    lines += paper.wrap(
-        f"All-fail: {of(fail, whole)} tasks ({share(fail / whole)}). A group of {group} has nothing to learn from "
-        f"them and drops them."
-        if fail
-        else "No task is all-fail: the group throws nothing away."
-    )
+    lines.append("")
+    if whole:
+        lines.append(f"Tasks by passes in their base group of {group} ({plural(whole, 'task')})")
+        lines += paper.bars([(str(k), count) for k, count in enumerate(counts)], whole)
+        fail = r["all_fail"]
+        lines += paper.wrap(
+            f"All-fail: {of(fail, whole)} tasks ({share(fail / whole)}). A group of {group} has nothing to learn from "
+            f"them and drops them."
+            if fail
+            else "No task is all-fail: the group throws nothing away."
+        )
+    else:
+        lines += paper.wrap(f"No task has its {group} base attempts yet: nothing can be said so far.")
     owing = r.get("incomplete") or {}
     if owing.get("base_tasks"):
         lines += paper.wrap(
@@ -152,10 +155,10 @@ def _arms_text(r: Results, paper: Paper) -> list[str]:
     if not given:
         return paper.wrap(verdict.get("sentence") or "No task was given to the arms.")
     band = " in the near-miss band" if r.get("band") == "near-miss" else ""
-    lines = [
-        f"{budget['B']} more attempts on each of {plural(given, 'all-fail task')}{band}: {budget['N']} particles, "
-        f"{plural(budget['R'], 'round')}"
-    ]
+    lines = paper.wrap(
+        f"{budget['B']} more attempts on each of {plural(given, 'all-fail task')}{band}: "
+        f"{plural(budget['N'], 'particle')}, {plural(budget['R'], 'round')}"
+    )
     primary = verdict.get("primary_metric", "rescue_rate")
     if primary == "per_sample":
         lines += _per_sample_table(r, paper)
@@ -201,8 +204,10 @@ def _per_sample_table(r: Results, paper: Paper) -> list[str]:
 def _verdict_text(r: Results, paper: Paper) -> list[str]:
     """What the plan's rule allows to be said, whether the plan came first, and what chance alone would do."""
     verdict = r.get("verdict") or {}
-    if not (r.get("incomplete") or {}).get("given", 0) or not verdict.get("arms"):
-        return []
+    if not (r.get("incomplete") or {}).get("given", 0):
+        return []  # said in the place of the arms
+    if not verdict.get("arms"):
+        return [*paper.wrap(verdict.get("sentence") or ""), *paper.wrap(noise_words(r))]
     said = [verdict["sentence"]]
     if verdict.get("planned"):
         said.append("The plan was written before the first sample, and this is its rule.")
@@ -304,6 +309,8 @@ def _cost_text(r: Results, paper: Paper) -> list[str]:
             rows.append(bill("noise runs", stage))
     at = 2 if len(rows) > 1 else 1
     for arm, b in (cost.get("arms") or {}).items():
+        if not b["calls"]:
+            continue
         per = b.get("rescues_per_million_tokens")
         rows.insert(at, bill(arm, b, "–" if per is None else f"{per:.2f}"))
         at += 1

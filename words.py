@@ -91,7 +91,7 @@ def title(r: Results) -> str:
 
 def noise_words(r: Results) -> str:
     noise = r.get("noise")
-    if not noise:
+    if not noise or not noise["runs"]:
         return f"Without the {CONTROL} arm, how far two runs differ by their seeds alone is not known."
     if noise["runs"] < 2 or not noise.get("n"):
         return (

@@ -1,0 +1,369 @@
+"""The report's text, and several runs side by side: what must be in it, and what never may."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lay_out import ARMS, attempt, base, config, lay_out, names, play, run
+
+import measure
+import report
+import words
+
+ROOT = Path(__file__).parent.parent
+
+
+@cache
+def published(name: str = "results.json") -> dict[str, Any]:
+    attempts, conf = lay_out(name)
+    return measure.measure(attempts, conf)
+
+
+def told(attempts, width: int = 80, **changes) -> str:
+    return report.text(measure.measure(attempts, config(**changes)), width)
+
+
+def well_formed(text: str, width: int = 80) -> None:
+    assert all(len(line) <= width for line in text.split("\n")), max(text.split("\n"), key=len)
+    assert not re.search(r"\b(nan|None|null|inf)\b|\bTrue\b|\bFalse\b|\{|\}", text), text
+    assert not re.search(r"\s$|\n\n\n|\033", text)
+
+
+# ── a whole run ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_histogram_comes_first_and_one_line_an_arm() -> None:
+    text = report.text(published())
+    well_formed(text)
+    lines = text.split("\n")
+    assert "Qwen/Qwen3-4B on code_contests, seed 0" in lines[0]
+    bars = lines[3:12]
+    assert [line.split()[0] for line in bars] == [str(k) for k in range(9)]
+    counts = [int(re.search(r"(\d+) +[\d.]+%$", line)[1]) for line in bars]
+    assert counts == [223, 17, 14, 4, 3, 1, 3, 4, 6]
+    drawn = [line.count("█") for line in bars]
+    assert drawn[0] > 50 and drawn[1] == round(drawn[0] * 17 / 223)
+    ring = next(line for line in lines if line.startswith("ring "))
+    for said in ("22 of 223", "9.9 [6.6, 14.5]", "+2.7 [-1.6, +6.9]", "14:8", "inconclusive"):
+        assert said in ring
+    solo = next(line for line in lines if line.startswith("solo "))
+    assert "15 of 223" in solo and "7:8" in solo and "equivalent" in solo
+
+
+def test_everything_stands_in_its_order() -> None:
+    text = report.text(published())
+    order = [
+        "Tasks by passes in their base group",
+        "24 more attempts on each of 223 all-fail tasks",
+        "Exploratory: no plan was written before the first sample.",
+        "resample ran 3 times and rescued 16, 20 and 24 of 223",
+        "10.9 points (from the run means)",
+        "Rescued by at least one of 6 runs",
+        "tasks by pass share",
+        "Do the hidden tests follow the shown ones",
+        "rescues per M tokens",
+        "calibrate.py",
+    ]
+    places = [text.replace("\n", " ").find(said) for said in order]
+    assert -1 not in places and places == sorted(places)
+
+
+def test_inconclusive_is_never_told_as_no_difference() -> None:
+    text = report.text(published())
+    assert "no difference" not in text.lower() and "flat" not in text.lower()
+    assert "nor rule out one of 5 points" in text.replace("\n", " ")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_it_keeps_its_width(width: int) -> None:
+    for name in ("results.json", "results-27b.json"):
+        text = report.text(published(name), width)
+        assert max(map(len, text.split("\n"))) <= max(width, 80)
+
+
+def test_colour_only_when_asked_for_and_only_paint() -> None:
+    plain, painted = report.text(published()), report.text(published(), colour=True)
+    assert "\033" not in plain and "\033[" in painted
+    assert re.sub(r"\033\[[\d;]*m", "", painted) == plain
+
+
+def test_the_positive_control_is_told_by_its_per_sample_rate() -> None:
+    tasks = names(30)
+    attempts = run(tasks, {arm: {"t0001": 0} for arm in ARMS}, stop=False)
+    text = told(attempts, tasks="mbpp-bundle", full_budget=True)
+    well_formed(text)
+    assert "1 of 720" in text and "secondary: no verdict is drawn from them" in text
+    rows = [line for line in text.split("\n") if line.startswith("ring ")]
+    assert "0.14" in rows[0] and rows[0].split()[-1] in words.MEANING and rows[1].split()[-1] not in words.MEANING
+
+
+def test_a_climb_of_the_shown_tests_alone_is_said() -> None:
+    luck = random.Random(5)
+    attempts = [a for task in names(60) for a in base(task)]
+    for arm in ("resample", "solo"):
+        for task in names(60):
+            for r in range(3):
+                for i in range(8):
+                    shown = luck.random() < 0.04 + (0.2 * r if arm == "solo" else 0)
+                    attempts.append(attempt(task, arm, 0, r, i, visible="PPPPP" if shown else "WWWWW"))
+    text = told(attempts, arms=["resample", "solo"])
+    well_formed(text)
+    assert "solo climbs the shown tests without the hidden ones" in text.replace("\n", " ")
+    assert "resample climbs" not in text
+    shares = [line for line in text.split("\n") if line.startswith("solo ")][1].split()[1:]
+    assert float(shares[2]) > float(shares[0]) + 30 and shares[3:] == ["0.0"] * 3
+
+
+def test_a_calibration_ends_the_report() -> None:
+    curve = {"verdict": "cliff", "why": "from a half to three quarters 1 of 83 pass", "table": []}
+    text = report.text(published(), calibration={"fitness": curve})
+    last = "Is the fitness a hill? fitness: cliff, from a half to three quarters 1 of 83 pass."
+    assert text.replace("\n", " ").endswith(last)
+    assert "calibrate.py" not in text
+
+
+# ── runs that hold next to nothing ───────────────────────────────────────────────────────────────────────
+
+one = {arm: {"t": 1} for arm in ARMS}
+DEGENERATE = {
+    "nothing": ([], {}, "No task has its 8 base attempts yet"),
+    "no card but one attempt": ([attempt("t")], {}, "1 task whose base group is incomplete (7 attempts owed)"),
+    "no task is all-fail": ([*base("a", 3), *base("b", 8)], {}, "the group throws nothing away"),
+    "one task": (run(["t"], one), {}, "an interval is not meaningful with 1 task"),
+    "one task that nobody rescues": (run(["t"], {arm: {} for arm in ARMS}), {}, "0 of 1"),
+    "an arm that rescued all": (
+        run(names(12), {"resample": {}, "star": dict.fromkeys(names(12), 0)}),
+        {"arms": ["resample", "star"]},
+        "Star found more than resample",
+    ),
+    "no noise runs": (run(names(9), one), {}, "--noise-runs 2 tells"),
+    "equal noise runs": (run(names(5), {"resample": {}}, [{}]), {"arms": ["resample"], "noise_runs": 1}, "no evidence"),
+    "no control": (run(["a", "b"], {"ring": {"a": 0}}), {"arms": ["ring"]}, "nothing to compare with"),
+    "the control alone": (run(["a", "b"], {"resample": {}}), {"arms": ["resample"]}, "nothing to compare"),
+    "an empty band": (list(base("a")), {"band": "near-miss"}, "No all-fail task is in the near-miss band"),
+    "the arms have not begun": ([a for t in names(4) for a in base(t)], {}, "still owes attempts on 4 of 4 tasks"),
+    "one arm is half done": (
+        run(names(4), {"resample": {}}) + list(play("t0001", "ring", None))[:11],
+        {"arms": ["resample", "ring"]},
+        "ring still owes attempts on 4 of 4 tasks",
+    ),
+    "one round": (run(names(4), one, rounds=1), {"rounds": 1}, "8 particles, 1 round"),
+    "arms of your own": (
+        run(names(6), {"resample": {}, "a_hint_in_every_single_round_and_more": {"t0001": 0}}),
+        {"arms": ["resample", "a_hint_in_every_single_round_and_more"]},
+        "a_hint_",
+    ),
+    "a dry run": (run(["t"], one), {"dry_run": True}, "say nothing about any model"),
+    "unknown tokens": (
+        [attempt("t", particle=i, prompt_tokens=None, completion_tokens=None) for i in range(8)],
+        {},
+        "no token counts for 8 replies",
+    ),
+    "as published": (run(["t"], one), {"as_published": True}, "the starred departures of the README are taken back"),
+    "a weaker sandbox": (run(["t"], one), {"tier": "limits"}, "Sandbox tier: limits"),
+    "replies cut at the cap": (
+        [attempt("t", particle=i, finish_reason="length") for i in range(8)],
+        {},
+        "cut at max_tokens",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_runs_end_with_words(name: str) -> None:
+    attempts, changes, said = DEGENERATE[name]
+    text = told(attempts, **changes)
+    well_formed(text)
+    assert said in text.replace("\n    ", " ").replace("\n", " ")
+
+
+def test_a_run_cut_off_anywhere_still_reports() -> None:
+    attempts = run(names(3), {arm: {"t0001": 1} for arm in ARMS}, [{"t0002": 0}])
+    for end in range(0, len(attempts), 13):
+        well_formed(told(attempts[:end], noise_runs=1))
+
+
+def test_a_bar_is_drawn_for_a_single_task_among_thousands() -> None:
+    results = {**published(), "p0_histogram": [9000, 1, 0, 0, 0, 0, 0, 0, 0]}
+    bars = report.text(results).split("\n")[3:12]
+    assert "▏" in bars[1] and bars[2].split()[1] == "0"
+
+
+# ── figures for people ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        (words.points(0.0269), "2.7"),
+        (words.points(-0.0004, sign=True), "0.0"),
+        (words.points(0.0269, sign=True), "+2.7"),
+        (words.points(None), "–"),
+        (words.within([None, None]), ""),
+        (words.within([-0.0159, 0.0692], sign=True), "[-1.6, +6.9]"),
+        (words.big(15_750_198), "15.8M"),
+        (words.big(9_999), "9,999"),
+        (words.big(12_345), "12.3k"),
+        (words.span(5705), "1.6 h"),
+        (words.span(59), "59 s"),
+        (words.span(200_000), "2.3 days"),
+        (words.span(None), "–"),
+        (words.listed(["a", "b", "c"]), "a, b and c"),
+        (words.listed(["a"]), "a"),
+        (words.p_text(0.28628), ".286"),
+        (words.p_text(1e-9), "<.001"),
+        (words.p_text(1), "1"),
+        (words.plural(1, "retry", "retries"), "1 retry"),
+        (words.plural(1200, "retry", "retries"), "1,200 retries"),
+    ],
+)
+def test_figures(said: str, right: str) -> None:
+    assert said == right
+
+
+# ── several runs ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def seed_of(seed: int, n: int, better: bool, **changes) -> dict[str, Any]:
+    """A run of `n` tasks in which star rescues 20 tasks more than resample, or exactly the same ones."""
+    tasks = names(n)
+    same = dict.fromkeys(tasks[:5], 0)
+    star = same | (dict.fromkeys(tasks[5:25], 1) if better else {})
+    attempts = run(tasks, {"resample": same, "star": star}, rounds=2, particles=2, group=2)
+    small = {"rounds": 2, "particles": 2, "base_samples": 2}
+    return measure.measure(attempts, config(seed=seed, arms=["resample", "star"], **small, **changes))
+
+
+def test_better_on_both_seeds_is_better() -> None:
+    pooled = report.pool({"a": seed_of(0, 60, True), "b": seed_of(1, 60, True)})
+    assert pooled["arms"]["star"]["verdict"] == "better"
+    assert pooled["arms"]["star"]["delta"] == pytest.approx(20 / 60) and pooled["arms"]["star"]["n"] == 60
+    assert (pooled["given_in_some"], pooled["given_in_every"], pooled["rescued_in_some"]) == (60, 60, 25)
+
+
+def test_better_on_one_seed_alone_is_not_called_better() -> None:
+    runs = {"out": seed_of(0, 60, True), "out-seed1": seed_of(1, 60, False)}
+    star = report.pool(runs)["arms"]["star"]
+    assert runs["out"]["verdict"]["arms"]["star"] == "better" and star["by_run"][1] != "better"
+    assert star["p_holm"] < 0.05 and star["interval"][0] > 0  # the pooled figures alone would have said so
+    assert star["verdict"] == "inconclusive"
+    text = report.side_by_side(runs)
+    well_formed(text)
+    assert "star is better in out alone, so it is not called better" in text.replace("\n", " ")
+
+
+def test_pooling_takes_a_task_once_and_leaves_out_what_is_unfinished() -> None:
+    runs = {"a": seed_of(0, 40, False), "b": seed_of(1, 60, False)}
+    pooled = report.pool(runs)
+    assert pooled["arms"]["star"]["n"] == 60 and pooled["given_in_every"] == 40
+    runs["b"]["by_task"]["t0050"]["arms"]["star"]["done"] = False
+    assert report.pool(runs)["arms"]["star"]["n"] == 59
+
+
+def test_the_order_of_runs_does_not_matter() -> None:
+    one, two = seed_of(0, 60, True), seed_of(1, 60, False)
+    there, back = report.pool({"a": one, "b": two}), report.pool({"b": two, "a": one})
+    assert there["arms"]["star"] == {**back["arms"]["star"], "by_run": back["arms"]["star"]["by_run"][::-1]}
+
+
+@pytest.mark.parametrize(
+    "change", [{"model": "another/model"}, {"temperature": 0.6}, {"band": "near-miss"}, {"margin": 3}]
+)
+def test_runs_that_differ_in_more_than_their_seed_are_not_pooled(change: dict[str, Any]) -> None:
+    runs = {"a": seed_of(0, 30, True), "b": seed_of(1, 30, True, **change)}
+    assert report.pool(runs)["differ"] and not report.pool(runs)["arms"]
+    text = report.side_by_side(runs)
+    well_formed(text)
+    assert "Not pooled: these runs differ in" in text and "together" not in text
+
+
+def test_one_seed_twice_is_no_repetition() -> None:
+    runs = {"a": seed_of(0, 30, True), "b": seed_of(0, 30, True)}
+    assert not report.pool(runs)["arms"] and "same seed" in report.side_by_side(runs)
+
+
+def test_empty_runs_side_by_side() -> None:
+    empty = {"a": measure.measure([], config(seed=0)), "b": measure.measure([], config(seed=1))}
+    text = report.side_by_side(empty)
+    well_formed(text)
+    assert "No run has a task that was given to the arms" in text.replace("\n", " ")
+
+
+# ── the command ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def folder(at: Path, seed: int = 0, n: int = 4) -> Path:
+    at.mkdir()
+    attempts = run(names(n), {arm: {"t0001": 0} for arm in ARMS})
+    (at / "config.json").write_text(json.dumps(config(seed=seed)))
+    (at / "attempts.jsonl").write_text("".join(json.dumps(asdict(a)) + "\n" for a in attempts))
+    return at
+
+
+def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, ROOT / "report.py", *map(str, arguments)],
+        capture_output=True, text=True, timeout=60, env={"PYTHONIOENCODING": "utf-8", **environment},
+    )  # fmt: skip
+
+
+def test_one_run_is_told_as_run_py_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = folder(tmp_path / "out")
+    assert report.main([str(out)]) == 0
+    said = capsys.readouterr().out
+    attempts = run(names(4), {arm: {"t0001": 0} for arm in ARMS})
+    assert said == report.text(measure.measure(attempts, config(seed=0))) + "\n"
+
+
+def test_json_is_the_results_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = folder(tmp_path / "out"), folder(tmp_path / "out-seed1", seed=1)
+    assert report.main(["--json", str(one)]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert results["all_fail"] == 4
+    (tmp_path / "alone.json").write_text(json.dumps(results))
+    assert report.main([str(tmp_path / "alone.json"), str(two)]) == 0
+    assert "2 runs" in capsys.readouterr().out
+    assert report.main(["--json", str(one), str(two)]) == 0
+    assert json.loads(capsys.readouterr().out)["given_in_every"] == 4
+
+
+@pytest.mark.parametrize("bad", ["missing", "empty", "garbage", "other"])
+def test_what_is_no_run_is_refused_in_one_line(bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    at = tmp_path / bad
+    if bad == "empty":
+        at.mkdir()
+    elif bad == "garbage":
+        at.mkdir()
+        (at / "attempts.jsonl").write_text("{}\n")
+        (at / "config.json").write_text("{")
+    elif bad == "other":
+        at.write_text('{"a": 1}')
+    assert report.main([str(at)]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1 and str(at) in said.err
+
+
+def test_the_command_prints_no_colour_into_a_pipe_and_survives_a_narrow_encoding(tmp_path: Path) -> None:
+    out = folder(tmp_path / "out")
+    for encoding in ("utf-8", "ascii"):
+        got = command(out, PYTHONIOENCODING=encoding, TERM="xterm")
+        assert got.returncode == 0 and not got.stderr and "\033" not in got.stdout
+        assert "of 4" in got.stdout
+
+
+def test_no_color_wins_over_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert report.wants_colour()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not report.wants_colour()

@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flags import BadInput, Flags, count, policy_flags
-from measure import EDGES, RULE, hill, regraded, tabulate
+from measure import EDGES, RULE, hill, regraded
 from records import CHECKS, EVENTS, DiskFault, Folder, Log, RecordsError, dumps
 from session import (
     DONE,
@@ -55,6 +55,7 @@ from session import (
     sampling,
 )
 from swarm import Attempt, Prompt, Slot, same_program
+from table import tabulate
 from tasks import LETTERS, Task, TaskError, Test, load
 
 if TYPE_CHECKING:

@@ -1,352 +1,56 @@
 """What happened: attempts in, the whole of results.json out. Pure: no clock, no disk, no network, no global random.
 
     results = measure(attempts, config, cards, checks, events, plan)      everything that the report prints
-    plan = make_plan(config, n_tasks)                                     what plan.json says before the first sample
     curve = hill(score, passed, task, edges)                              does a score predict the pass it needs
 
-One `Table` is built in a single walk over the attempts: small columns, no replies. Each key of results.json is one
-function of it and its name in SECTIONS. The keys of the published files are made by `published`, the only place that
+One `Table` (table.py) is built in a single walk over the attempts. Each key of results.json is one function of it and
+its name in SECTIONS. The keys of the published files are made by `published`, the only place that
 multiplies by 100; all else are fractions, intervals are [lo, hi], and what cannot be estimated is null beside its n.
 
 Tasks are the unit. A task whose base group lacks an attempt is not all-fail; a task on which an arm still owes attempts
 stays out of that arm's rates. Both are counted under `incomplete`. Every bootstrap and Monte Carlo draw starts from a
 fresh generator of one fixed seed, so the same folder gives the same bytes and two arms that are swapped swap figures.
 
-Left out here: the estimators (stats.py), words and pictures (report.py), reading the folder (records.py).
+Left out here: the estimators (stats.py), which attempts are due and what will be concluded (plan.py), words and
+pictures (report.py), reading the folder (records.py).
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from hashlib import blake2b, sha256
-from statistics import NormalDist
+from dataclasses import replace
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import stats
-from swarm import Attempt, same_program
+from plan import (
+    ALPHA,
+    CONTROL,
+    LEVEL,
+    METRICS,
+    SCHEMA_VERSION,
+    margins,
+    plan_digest,
+    points,
+    primary_metric,
+    task_set,
+)
+from swarm import Attempt
+from table import Play, Table, tabulate
 from tasks import LETTERS, OUTCOMES, Task
 
-SCHEMA_VERSION = 1
-CONTROL = "resample"
-ARMS = ("resample", "solo", "ring", "star")
-LEVEL = 0.95  # of every interval, unless its key says otherwise
-ALPHA = 0.05
-MARGIN = {"rescue_rate": 0.05, "per_sample": 0.01}  # smallest difference worth acting on, as a fraction
 TRUNCATED_WARNING = 0.10  # share of replies cut at max_tokens above which the figures describe the cap
 RATING_BAND = 400  # rating points a band, in by_tag
 TAG_VALUES = 12  # a tag with more values than that is told in bands, or not at all
-PLAN_DISCORDANCE = (
-    0.09  # share of tasks on which two arms disagree: the published runs show .07 to .10 at all-fail tasks
-)
-PLAN_SAMPLE_SD = 0.047  # per-task deviation of the per-sample difference, from the published [.24, 1.63] at 174 tasks
-
-Columns = dict[str, Any]  # name -> array, one entry an attempt
 
 
 def _rng() -> np.random.Generator:
     return np.random.default_rng(0)
-
-
-# ── the table ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class Play:
-    """One arm's one pass over the tasks. `row` is (tasks, rounds, particles): the row in the columns, or -1."""
-
-    row: Any
-    passes: Any  # (tasks, rounds) programs that passed
-    drawn: Any  # (tasks, rounds) attempts there are
-    done: Any  # (tasks,) nothing is owed
-    owed: Any  # (tasks,) attempts owed at most; an arm that stops at its first pass may need fewer
-
-    @property
-    def rescued(self) -> Any:
-        """(tasks,) bool: some program passed."""
-        return self.passes.any(axis=1)
-
-    @property
-    def first(self) -> Any:
-        """(tasks,) the round of the first pass; the number of rounds where there is none."""
-        hit = self.passes > 0
-        return np.where(hit.any(axis=1), hit.argmax(axis=1), hit.shape[1])
-
-    @property
-    def full(self) -> Any:
-        """(tasks,) bool: every round was drawn, as if nothing had stopped."""
-        return (self.drawn == self.row.shape[2]).all(axis=1)
-
-
-@dataclass
-class Table:
-    """All attempts as columns sorted by slot, and the settings that say which of them were due."""
-
-    config: Mapping[str, Any]
-    plan: Mapping[str, Any] | None
-    events: Counter[str]  # events by name, and "possibly_billed"
-    seconds: float | None  # wall time over all processes, None = unknown
-    tags: dict[str, Mapping[str, str]]  # of the tasks that have a card
-    tasks: list[str]
-    columns: Columns
-    lines: list[Any]  # row -> identifiers of the program's (line, how often before), None without a program
-    runs: list[tuple[str, int]]  # code of a run -> (arm, rerun)
-    shown: dict[tuple[int, str], int]  # (task, "arm/rerun/round/particle") -> row
-    duplicates: int
-    _plays: dict[tuple[str, int], Play] = field(default_factory=dict)
-
-    # settings
-    def __post_init__(self) -> None:
-        identity, plan = self.config.get("identity", {}), self.config.get("plan", {})
-        self.base_samples = int(plan.get("base_samples") or 8)
-        self.particles = int(identity.get("particles") or 8)
-        self.rounds = int(plan.get("rounds") or 3)
-        self.noise_runs = int(plan.get("noise_runs") or 0)
-        self.arms = list(plan.get("arms") or ARMS)
-        self.full_budget = full_budget(self.config)
-        self.band = str(plan.get("band") or "all")
-        self.shared = bool(identity.get("share_round0"))
-        self.others = [arm for arm in self.arms if arm != CONTROL]
-        base = self.base
-        best = self.of("fitness", base.row, 0.0).max(axis=(1, 2), initial=0.0)
-        self.all_fail = base.done & ~base.rescued
-        self.near_miss = self.all_fail & (best > 0)
-        self.given = self.near_miss if self.band == "near-miss" else self.all_fail
-        self.best_base = best
-
-    def of(self, name: str, row: Any, missing: Any) -> Any:
-        """The column's values at these rows, `missing` where there is no attempt."""
-        column = self.columns[name]
-        if not len(column):
-            return np.full(row.shape, missing)
-        return np.where(row >= 0, column[np.maximum(row, 0)], missing)
-
-    @property
-    def base(self) -> Play:
-        return self.play("base", 0, rounds=1, particles=self.base_samples, stop=False)
-
-    def play(self, arm: str, rerun: int = 0, rounds: int = 0, particles: int = 0, stop: bool | None = None) -> Play:
-        """The arm's attempts as a grid, with what it still owes by the plan."""
-        if (arm, rerun) in self._plays:
-            return self._plays[arm, rerun]
-        rounds, particles = rounds or self.rounds, particles or self.particles
-        stop = not self.full_budget if stop is None else stop
-        row = np.full((len(self.tasks), rounds, particles), -1, dtype=np.int64)
-        self._fill(row, arm, rerun)
-        if self.shared and arm != "base" and not rerun:  # a re-run is there to differ: it draws its own round 0
-            row[:, 0] = -1
-            self._fill(row[:, :1], "round0", 0)
-        passes = self.of("passed", row, False).sum(axis=2)
-        drawn = (row >= 0).sum(axis=2)
-        whole = np.cumprod(drawn == particles, axis=1).astype(bool)  # rounds complete up to here
-        done = whole[:, -1] | ((whole & (passes > 0)).any(axis=1) & stop)
-        owed = np.where(done, 0, (particles - drawn).sum(axis=1))
-        play = Play(row, passes, drawn, done, owed)
-        self._plays[arm, rerun] = play
-        return play
-
-    def _fill(self, row: Any, arm: str, rerun: int) -> None:
-        if (arm, rerun) not in self.runs:
-            return
-        c = self.columns
-        here = np.flatnonzero(
-            (c["run"] == self.runs.index((arm, rerun))) & (c["round"] < row.shape[1]) & (c["particle"] < row.shape[2])
-        )
-        row[c["task"][here], c["round"][here], c["particle"][here]] = here
-
-    # who is compared with whom
-    def both(self, arm: str) -> Any:
-        """(tasks,) bool: tasks given to the arms on which neither this arm nor the control owes anything."""
-        return self.given & self.play(arm).done & self.play(CONTROL).done
-
-    @property
-    def reruns(self) -> list[Play]:
-        """The control and its noise runs, in order."""
-        return [self.play(CONTROL, k) for k in range(self.noise_runs + 1)] if CONTROL in self.arms else []
-
-
-class _Row(NamedTuple):
-    """What is kept of an attempt. Texts are gone by here: equal texts have equal numbers."""
-
-    task: str
-    run: int
-    round: int
-    particle: int
-    passed: bool
-    outcome: str
-    fitness: float
-    shown: bool  # passes every visible test
-    hidden: float  # share of the hidden tests passed; nan where they were not run
-    half: bool  # at least half of the visible tests
-    signature: str  # a letter a visible test
-    program: int  # equal programs, equal number; -1 without a program
-    reply: int
-    truncated: bool
-    thinking: bool  # cut before its answer began
-    empty: bool
-    prompt_tokens: float  # nan = unknown
-    completion_tokens: float
-    cpu_seconds: float
-    latency_seconds: float
-    time: float
-    parent: str | None
-    social: str | None
-
-
-def _number(seen: dict[bytes, int], text: str) -> int:
-    return seen.setdefault(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest(), len(seen))
-
-
-def _line_numbers(seen: dict[Any, int], program: str) -> Any:
-    """A program as a set: its stripped lines, the k-th occurrence of a line apart from the first."""
-    lines = [line for line in map(str.strip, program.split("\n")) if line]
-    times = Counter(lines)
-    numbers = [seen.setdefault(line, len(seen)) for line in times]
-    if len(times) < len(lines):
-        again = [(line, k) for line, count in times.items() if count > 1 for k in range(1, count)]
-        numbers += [seen.setdefault(key, len(seen)) for key in again]
-    return array("q", numbers)
-
-
-def tabulate(
-    attempts: Iterable[Attempt],
-    config: Mapping[str, Any],
-    cards: Iterable[Mapping[str, Any] | Task] = (),
-    events: Iterable[Mapping[str, Any]] = (),
-    plan: Mapping[str, Any] | None = None,
-) -> Table:
-    """One walk over the attempts; nothing of a reply or a program is kept but numbers that say which are equal."""
-    rows: dict[tuple[str, int, int, int], tuple[_Row, Any]] = {}
-    runs: dict[tuple[str, int], int] = {}
-    replies: dict[bytes, int] = {}
-    programs: dict[bytes, int] = {}
-    texts: dict[Any, int] = {}
-    duplicates = 0
-    for a in attempts:
-        run = runs.setdefault((a.arm, a.rerun), len(runs))
-        key = (a.task_id, run, a.round, a.particle)
-        if key in rows:
-            duplicates += 1
-            continue
-        text = None if a.code is None else same_program(a.code)
-        shown = text is not None and a.visible_passed == a.visible_total
-        empty = not a.reply.strip()
-        truncated = a.finish_reason == "length"
-        rows[key] = (
-            _Row(
-                task=a.task_id,
-                run=run,
-                round=a.round,
-                particle=a.particle,
-                passed=bool(a.passed),
-                outcome=a.outcome,
-                fitness=a.fitness,
-                shown=shown,
-                hidden=a.hidden_passed / a.hidden_total if shown and a.hidden_total else math.nan,
-                half=2 * a.visible_passed >= a.visible_total > 0,
-                signature=a.visible_tests,
-                program=-1 if text is None else _number(programs, text),
-                reply=_number(replies, a.reply),
-                truncated=truncated,
-                thinking=truncated
-                and ((empty and bool(a.reasoning)) or ("<think>" in a.reply and "</think>" not in a.reply)),
-                empty=empty,
-                prompt_tokens=math.nan if a.prompt_tokens is None else a.prompt_tokens,
-                completion_tokens=math.nan if a.completion_tokens is None else a.completion_tokens,
-                cpu_seconds=a.cpu_seconds,
-                latency_seconds=a.latency_seconds,
-                time=a.time,
-                parent=a.parent,
-                social=a.social,
-            ),
-            # The re-runs and the base group are not compared text by text.
-            _line_numbers(texts, text) if text is not None and a.arm != "base" and a.rerun == 0 else None,
-        )
-    del texts, replies, programs
-
-    tags = {
-        card.id if isinstance(card, Task) else str(card["id"]): card.tags if isinstance(card, Task) else card["tags"]
-        for card in cards
-    }
-    names = list(runs)
-    order = sorted(rows, key=lambda key: (key[0], names[key[1]], key[2], key[3]))
-    tasks = sorted(tags.keys() | {key[0] for key in order})
-    where = {task: i for i, task in enumerate(tasks)}
-    kept = [rows[key][0] for key in order]
-    columns: Columns = {
-        name: np.array([getattr(row, name) for row in kept], dtype=dtype)
-        for name, dtype in {
-            **dict.fromkeys(("run", "round", "particle", "program", "reply"), np.int64),
-            **dict.fromkeys(("passed", "shown", "half", "truncated", "thinking", "empty"), bool),
-            **dict.fromkeys(("fitness", "hidden", "prompt_tokens", "completion_tokens"), float),
-            **dict.fromkeys(("cpu_seconds", "latency_seconds", "time"), float),
-            **dict.fromkeys(("outcome", "signature", "parent", "social"), object),
-        }.items()
-    }
-    columns["task"] = np.array([where[row.task] for row in kept], dtype=np.int64)
-    shown_slots = {
-        (where[row.task], "{}/{}/{}/{}".format(*names[row.run], row.round, row.particle)): i
-        for i, row in enumerate(kept)
-    }
-    counted, seconds = _events(events)
-    if seconds is None and len(kept) and columns["time"].min() > 0:
-        seconds = float(columns["time"].max() - columns["time"].min())
-    return Table(
-        config=config,
-        plan=plan,
-        events=counted,
-        seconds=seconds,
-        tags=tags,
-        tasks=tasks,
-        columns=columns,
-        lines=[rows[key][1] for key in order],
-        runs=names,
-        shown=shown_slots,
-        duplicates=duplicates,
-    )
-
-
-def _events(events: Iterable[Mapping[str, Any]]) -> tuple[Counter[str], float | None]:
-    """Events by name, and the wall seconds of all processes that asked: from a start to the last word before the next.
-
-    A killed process counts up to its last word; one that asked nothing (a regrade, a calibration) does not count.
-    """
-    counted: Counter[str] = Counter()
-    spans: list[list[float]] = []
-    asked: list[bool] = []
-    for event in events:
-        name = str(event.get("event"))
-        counted[name] += 1
-        counted["possibly_billed"] += bool(event.get("possibly_billed"))
-        time = float(event.get("time") or 0.0)
-        if name == "start":
-            spans.append([time, time])
-            asked.append(False)
-        elif spans:
-            spans[-1][1] = max(spans[-1][1], time)
-            asked[-1] = asked[-1] or name in ("sent", "answered", "retry")
-    if not spans:
-        return counted, None
-    return counted, sum(last - first for (first, last), sent in zip(spans, asked, strict=True) if sent)
-
-
-def full_budget(config: Mapping[str, Any]) -> bool:
-    """Whether arms go on after their first pass: as the flag says, else only where the metric needs it."""
-    said = config.get("plan", {}).get("full_budget")
-    identity = config.get("identity", {})
-    return bool(said) if said is not None else _family(config) == "mbpp-bundle" and not identity.get("as_published")
-
-
-def _family(config: Mapping[str, Any]) -> str | None:
-    tasks = config.get("identity", {}).get("tasks")
-    return None if tasks is None else str(tasks)
 
 
 # ── the published keys: points, rounded as published. The only place that multiplies by 100 ──────────────────────
@@ -429,8 +133,8 @@ def published(t: Table) -> dict[str, Any]:
         "max_tokens": identity.get("max_tokens"),
         "no_comments": bool(identity.get("no_comments")),
         "band": t.band,
-        "family": _family(t.config),
-        "bundle": identity.get("bundle") if _family(t.config) == "mbpp-bundle" else None,
+        "family": task_set(t.config),
+        "bundle": identity.get("bundle") if task_set(t.config) == "mbpp-bundle" else None,
         "calls": int(answered.sum()),
         "truncated": int(t.columns["truncated"].sum()),
         "tokens": {
@@ -539,7 +243,7 @@ def paired(t: Table) -> dict[str, Any]:
     """Rescue rate of each arm against the control on the same tasks: exact test, Holm, verdict at the margin."""
     if CONTROL not in t.arms:
         return {}
-    margin = margins(t)["rescue_rate"]
+    margin = margins(t.config)["rescue_rate"]
     out = _family_of_tests(t, {arm: _rescues(t, arm) for arm in t.others}, margin)
     finished, runs = _noise_runs(t)
     for arm in t.others:
@@ -556,17 +260,6 @@ def paired(t: Table) -> dict[str, Any]:
                 "n": got.n,
             }
     return out
-
-
-def margins(t: Table) -> dict[str, float]:
-    """The margins in force, as fractions: --margin speaks of the primary metric."""
-    said = t.config.get("plan", {}).get("margin")
-    return MARGIN if said is None else {**MARGIN, primary_metric(t.config): float(said) / 100}
-
-
-def primary_metric(config: Mapping[str, Any]) -> str:
-    """`per_sample` where the positive control runs its full budget, `rescue_rate` everywhere else."""
-    return "per_sample" if _family(config) == "mbpp-bundle" and full_budget(config) else "rescue_rate"
 
 
 def _rate_per_draw(play: Play, use: Any) -> Any:
@@ -586,7 +279,7 @@ def per_sample(t: Table) -> dict[str, Any]:
     pairs = {
         arm: (_rate_per_draw(t.play(CONTROL), t.both(arm)), _rate_per_draw(t.play(arm), t.both(arm))) for arm in fair
     }
-    tests = _family_of_tests(t, pairs, margins(t)["per_sample"])
+    tests = _family_of_tests(t, pairs, margins(t.config)["per_sample"])
     out: dict[str, Any] = {}
     for arm in t.arms:
         if not full[arm]:
@@ -1116,7 +809,7 @@ def power(t: Table) -> dict[str, Any]:
     Arms that differ by the margin disagree on at least so many tasks, so the discordance assumed is the observed one or
     the margin, whichever is larger.
     """
-    margin, out = margins(t)["rescue_rate"], {}
+    margin, out = margins(t.config)["rescue_rate"], {}
     for arm in t.others if CONTROL in t.arms else []:
         a, b = _rescues(t, arm)
         n, apart = len(a), int((a != b).sum())
@@ -1232,142 +925,13 @@ def warnings(t: Table) -> list[str]:
     return out
 
 
-# ── plan.json ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-METRICS = {
-    "rescue_rate": "rescue rate: the share of tasks on which at least one program passes",
-    "per_sample": "per-sample pass rate: passes over samples on each task, over full budgets",
-}
-
-
-def make_plan(
-    config: Mapping[str, Any],
-    n_tasks: int,
-    median_rating: float | None = None,
-    calls: Any = None,
-    tokens: Any = None,
-    predictions: Any = None,
-) -> dict[str, Any]:
-    """What is going to be concluded, and how, as plan.json says it before the first sample.
-
-    n_tasks: tasks asked. calls, tokens: replace the largest numbers worked out here from the settings (tokens: of
-    completions at most, since the length of a prompt is not known yet). predictions: kept as given.
-    `written` is left for the caller, who has a clock; `plan_digest` of the result belongs into config.json.
-    """
-    identity, plan = config.get("identity", {}), config.get("plan", {})
-    t = tabulate([], config)
-    metric = primary_metric(config)
-    margin = margins(t)[metric]
-    stop = not t.full_budget
-    a_play = t.particles * t.rounds
-    stages = {
-        "base": n_tasks * t.base_samples,
-        "arms_if_all_fail": n_tasks * a_play * len(t.arms),
-        "noise_runs_if_all_fail": n_tasks * a_play * (t.noise_runs if CONTROL in t.arms else 0),
-    }
-    if t.shared:
-        stages["arms_if_all_fail"] -= n_tasks * t.particles * (len(t.arms) - 1)
-    largest = sum(stages.values())
-    family = len(t.others)
-    exact = metric == "rescue_rate"
-    plan_of = {
-        "schema_version": SCHEMA_VERSION,
-        "written": None,
-        "population": {
-            "tasks": n_tasks,
-            "task_set": _family(config),
-            "revision": identity.get("revision"),
-            "median_rating": median_rating,
-            "base_samples": t.base_samples,
-            "band": t.band,
-            "text": f"tasks on which all {t.base_samples} base attempts fail"
-            + (", and one of them passed a visible test" if t.band == "near-miss" else ""),
-        },
-        "primary_metric": metric,
-        "metric_text": METRICS[metric],
-        "margin": margin,
-        "control": CONTROL if CONTROL in t.arms else None,
-        "arms": t.arms,
-        "family": t.others,
-        "rule": {
-            "unit": "task",
-            "level": LEVEL,
-            "alpha": ALPHA,
-            "test": "exact McNemar" if exact else "sign flip",
-            "interval": "Bonett-Price" if exact else "percentile bootstrap over tasks",
-            "adjust": "holm",
-            "better": "interval above 0 and Holm-adjusted p under alpha",
-            "worse": "interval below 0 and Holm-adjusted p under alpha",
-            "equivalent": "neither, and the interval at level 1 - 2 alpha lies inside the margin on both sides",
-            "inconclusive": "everything else",
-            "text": (
-                f"Each of {', '.join(t.others) or 'no arm'} against {CONTROL} on the tasks that both finished, by "
-                f"{METRICS[metric].split(':')[0]}. Better or worse: the {LEVEL:.0%} interval of the paired difference "
-                f"excludes 0 and its p-value, Holm-adjusted over {family} comparison{'s' * (family != 1)}, is under "
-                f"{ALPHA:g}. Else equivalent: the {1 - 2 * ALPHA:.0%} interval lies within {_text(margin)} either "
-                "way. Else inconclusive, which is not a claim of no difference."
-            ),
-        },
-        "budget": {
-            "base_samples": t.base_samples,
-            "particles": t.particles,
-            "rounds": t.rounds,
-            "samples_a_task_and_arm": a_play,
-            "stop_at_first_pass": stop,
-            "noise_runs": t.noise_runs,
-            "share_round0": t.shared,
-        },
-        "calls": calls if calls is not None else {**stages, "largest": largest},
-        "tokens": tokens
-        if tokens is not None
-        else {"completion_largest": largest * int(identity.get("max_tokens") or 0) or None},
-        "power": {
-            name: _planned_power(metric, int(n_tasks * share), margin, max(family, 1))
-            for name, share in (("all", 1.0), ("half", 0.5), ("quarter", 0.25))
-        },
-        "power_assumes": f"a true difference of the margin, {_text(margin)}; "
-        + (
-            f"the two arms disagreeing on {max(PLAN_DISCORDANCE, margin):.0%} of the tasks"
-            if exact
-            else f"a deviation of {_text(PLAN_SAMPLE_SD)} of the difference from task to task"
-        )
-        + "; share of the tasks that are all-fail: all, half, a quarter",
-        "predictions": predictions,
-        "settings": dict(plan),
-        "amendments": [],
-    }
-    return _plain(plan_of)
-
-
-def _text(fraction: float) -> str:
-    """A fraction as a reader sees it."""
-    points = round(100 * fraction, 6)
-    return f"{points:g} point{'s' * (points != 1)}"
-
-
-def _planned_power(metric: str, n: int, effect: float, family: int) -> dict[str, Any]:
-    """The chance to see a true difference of the margin on n all-fail tasks: alone, and at Holm's first step."""
-    out: dict[str, Any] = {"tasks": n}
-    for name, alpha in (("power", ALPHA), ("power_holm", ALPHA / family)):
-        if metric == "rescue_rate":
-            out[name] = stats.power_paired(n, effect, max(PLAN_DISCORDANCE, effect), alpha=alpha)
-        else:  # normal approximation: what spreads is a rate in steps of one sample, not a coin
-            shift = effect * math.sqrt(n) / PLAN_SAMPLE_SD
-            reach = NormalDist().inv_cdf(1 - alpha / 2)
-            out[name] = NormalDist().cdf(shift - reach) + NormalDist().cdf(-shift - reach) if n else 0.0
-    return out
-
-
-def plan_digest(plan: Mapping[str, Any]) -> str:
-    """SHA-256 of the plan as it was first written: everything but its amendments."""
-    first = {key: value for key, value in plan.items() if key != "amendments"}
-    return sha256(json.dumps(first, sort_keys=True, allow_nan=False).encode()).hexdigest()
+# ── the verdict ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def verdict(t: Table) -> dict[str, Any]:
     """The plan's rule applied, and whether the plan came first. What was decided after a sample is exploratory."""
     metric = primary_metric(t.config)
-    margin = margins(t)[metric]
+    margin = margins(t.config)[metric]
     section = paired(t) if metric == "rescue_rate" else {a: row.get("paired") for a, row in per_sample(t).items()}
     rows = {arm: row for arm in t.others if (row := section.get(arm))}
     words = {arm: row["verdict"] for arm, row in rows.items()}
@@ -1386,7 +950,7 @@ def verdict(t: Table) -> dict[str, Any]:
             why.append(f"the primary metric was {t.plan.get('primary_metric')} in the plan and is {metric} now")
         if t.plan.get("margin") != margin:
             why.append(
-                f"the margin was {_text(float(t.plan.get('margin') or 0))} in the plan and is {_text(margin)} now"
+                f"the margin was {points(float(t.plan.get('margin') or 0))} in the plan and is {points(margin)} now"
             )
         before, now = t.plan.get("settings") or {}, t.config.get("plan", {})
         moved = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
@@ -1422,11 +986,11 @@ def _sentence(t: Table, metric: str, margin: float, words: Mapping[str, str], n:
     if said["worse"]:
         parts.append(f"{_list(said['worse'])} found less than {CONTROL} by {name}.")
     if said["equivalent"]:
-        parts.append(f"{_list(said['equivalent'])} found as much as {CONTROL} within {_text(margin)} by {name}.")
+        parts.append(f"{_list(said['equivalent'])} found as much as {CONTROL} within {points(margin)} by {name}.")
     if said["inconclusive"]:
         parts.append(
             f"{_list(said['inconclusive'])} against {CONTROL}: inconclusive by {name}. These tasks neither show a "
-            f"difference nor rule out one of {_text(margin)}."
+            f"difference nor rule out one of {points(margin)}."
         )
     return " ".join(part[0].upper() + part[1:] for part in parts)
 

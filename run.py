@@ -35,7 +35,8 @@ import export
 import report
 from endpoint import EndpointFault, FakePolicy
 from flags import BadInput, Flags, count, policy_flags
-from measure import make_plan, measure, plan_digest, regraded
+from measure import measure, regraded
+from plan import make_plan, plan_digest
 from records import EVENTS, DiskFault, Folder, Log, RecordsError, dumps
 from session import (
     DONE,

@@ -16,8 +16,9 @@ ROOMS = sorted(path.stem for path in ROOT.glob("*.py"))
 # From the cellar up. A room imports from the floors below its own and from nowhere else in the house.
 FLOORS = (
     ("walls", "endpoint", "tasks", "stats", "flags", "words"),
-    ("swarm", "sandbox", "plots"),
-    ("measure", "grader", "records"),
+    ("swarm", "sandbox", "plots", "plan"),
+    ("table", "grader", "records"),
+    ("measure",),
     ("session", "page", "export"),
     ("regrade", "report"),
     ("run", "calibrate", "sql_calibrate"),
@@ -27,7 +28,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 DOING = {"session", "endpoint", "grader", "sandbox", "walls"}
 TELLING = ("measure", "stats", "words", "plots", "page", "report", "export")
 
-PURE = ("swarm", "stats", "measure")
+PURE = ("swarm", "stats", "plan", "table", "measure")
 # What a pure room may use: nothing in here knows of a network, a clock, a disk, a process or a global random state.
 PURE_MODULES = set(
     "__future__ abc array bisect collections dataclasses decimal enum fractions functools hashlib heapq itertools json "

@@ -20,7 +20,9 @@ from lay_out import ARMS, COUNTS, attempt, base, config, hits, lay_out, names, p
 
 import measure as m
 from measure import measure
+from plan import make_plan, plan_digest
 from swarm import Attempt, same_program
+from table import Table, tabulate
 from tasks import Task, Test, card
 
 
@@ -33,10 +35,10 @@ def dumped(results: dict[str, Any]) -> str:
 
 
 @cache
-def laid_out(name: str) -> tuple[m.Table, dict[str, Any]]:
+def laid_out(name: str) -> tuple[Table, dict[str, Any]]:
     """A published run's table, and all that is measured from it."""
     attempts, conf = lay_out(name)
-    return m.tabulate(attempts, conf), measure(iter(attempts), conf)
+    return tabulate(attempts, conf), measure(iter(attempts), conf)
 
 
 SLOW = ("results-seed1.json", "results-mbpp-s1.json")  # nothing in them that the others do not show
@@ -748,12 +750,12 @@ def test_a_program_without_a_check_keeps_its_grade_and_is_counted() -> None:
 
 
 def planned(conf: dict[str, Any], n_tasks: int, written: float = 500.0) -> tuple[dict[str, Any], dict[str, Any]]:
-    plan = m.make_plan(conf, n_tasks) | {"written": written}
-    return conf | {"plan_digest": m.plan_digest(plan)}, plan
+    plan = make_plan(conf, n_tasks) | {"written": written}
+    return conf | {"plan_digest": plan_digest(plan)}, plan
 
 
 def test_the_plan_says_what_will_be_concluded_and_with_what_power() -> None:
-    plan = m.make_plan(config(noise_runs=2), 220, median_rating=1900.0)
+    plan = make_plan(config(noise_runs=2), 220, median_rating=1900.0)
     dumped(plan)
     assert (plan["primary_metric"], plan["margin"], plan["control"]) == ("rescue_rate", 0.05, "resample")
     assert plan["family"] == ["solo", "ring", "star"]
@@ -775,10 +777,10 @@ def test_the_plan_says_what_will_be_concluded_and_with_what_power() -> None:
 
 
 def test_the_positive_control_is_judged_by_its_per_sample_rate() -> None:
-    plan = m.make_plan(config(tasks="mbpp-bundle", full_budget=None), 192)
+    plan = make_plan(config(tasks="mbpp-bundle", full_budget=None), 192)
     assert (plan["primary_metric"], plan["margin"]) == ("per_sample", 0.01)
     assert plan["budget"]["stop_at_first_pass"] is False
-    as_published = m.make_plan(config(tasks="mbpp-bundle", full_budget=None, as_published=True), 192)
+    as_published = make_plan(config(tasks="mbpp-bundle", full_budget=None, as_published=True), 192)
     assert (as_published["primary_metric"], as_published["budget"]["stop_at_first_pass"]) == ("rescue_rate", True)
 
 

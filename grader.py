@@ -15,12 +15,29 @@ the program is found by its lines alone, since a parser is one more thing that h
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import builtins
+import copy
+import hashlib
+import itertools
+import os
 import re
+import shutil
+import sys
+import tempfile
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
-from itertools import islice
-from typing import NamedTuple
+from functools import lru_cache
+from itertools import islice, zip_longest
+from typing import Any, NamedTuple
+
+from tasks import CLIP, LETTERS, Task, TaskError, Test, clip
+
+if sys.platform != "win32":  # there, all but the grader itself still works
+    import sandbox
+    import walls
 
 # ── extract: the program in a reply ──────────────────────────────────────────────────────────────────────────────────
 # Chat models answer in Markdown, more or less. What is met in practice, and what is made of it:
@@ -410,3 +427,719 @@ def _numbers_match(got: bytes, expected: bytes, as_published: bool) -> bool:
     exact = Context(prec=len(expected) + 20, rounding=ROUND_UP, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
     difference = exact.abs(exact.subtract(number, bound))
     return difference <= _TOLERANCE or difference <= exact.multiply(exact.abs(bound), _TOLERANCE)
+
+
+# ── asserts: the value comes out, the comparison stays outside ───────────────────────────────────────────────────────
+# `assert f(1)[0] == 2` is taken apart here, where no program runs. Its leaves, the largest expressions that start at a
+# name of the program (`f(1)[0]`), are evaluated beside the program and their values come back as plain data. What
+# is left (`… == 2`) is decided on this side, or in a clean process that has never run the program. Set-up
+# statements run beside the program; those that use nothing of it run in the clean process as well.
+# Nearly every assert is one leaf that equals a literal, and such a one needs no clean process unless its value holds
+# something that hostile contents could make slow to compare.
+# Left out: a helper of the set-up code that takes the program's own function and asserts inside runs beside the
+# program as a whole, so a program could make it lie.
+
+_BUILTINS = frozenset(dir(builtins))
+_LITERAL = object()  # no literal
+_GIVEN = "(**__given__)"
+
+# What runs in the clean process before the remainder of an assert.
+_JUDGE = """
+class __Asks__(Exception):
+    pass
+
+
+def __ask__(leaf, **bound):
+    bound = __encode__(bound)
+    for known, where, value in __given__:
+        if known == leaf and where == bound:
+            return __decode__(value)
+    raise __Asks__(leaf, bound)
+"""
+_VERDICT = """
+try:
+    __value__ = bool({remainder})
+except __Asks__ as asks:
+    __value__ = asks.args
+except Exception:
+    __value__ = False
+"""
+
+
+class _Assert(NamedTuple):
+    """One test, taken apart."""
+
+    leaves: tuple[str, ...]  # each a piece of Python that leaves the value of one leaf in __value__
+    closed: bool  # the first leaf needs no name bound around it, so it can be evaluated unasked
+    literal: Any  # what the one leaf must equal, or _LITERAL
+    judge: str  # a piece of Python that leaves True, False, or the (leaf, bound names) it wants to know
+
+
+def _parse(text: str, where: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as why:
+        raise TaskError(f"{where} is not Python ({why}): {clip(text)!r}; mend or leave out this test") from None
+
+
+@lru_cache(maxsize=4096)
+def _take_apart(text: str, setup: str, shadowed: frozenset[str]) -> _Assert:
+    """shadowed: built-in names that stand for the program's own functions. Raises TaskError if it is no assert."""
+    *statements, last = _parse(text, "a test") or [ast.Pass()]
+    if not isinstance(last, ast.Assert):
+        raise TaskError(f"a test does not end with an assert: {clip(text)!r}; mend or leave out this test")
+    statements = _parse(setup, "the set-up code") + statements
+    clean, cleanly = _clean_statements(statements, shadowed)
+    finder = _LeafFinder(clean, shadowed)
+    remainder = finder.visit(copy.deepcopy(last.test))
+    before = ast.unparse(ast.Module(statements, [])) + "\n"
+    leaves = tuple(before + leaf for leaf in finder.leaves) or (before + "__value__ = None",)
+    imports = "".join(f"import {name}\n" for name in sorted(finder.modules))
+    judge = imports + ast.unparse(ast.Module(cleanly, [])) + _VERDICT.format(remainder=ast.unparse(remainder))
+    return _Assert(leaves, not leaves[0].endswith(_GIVEN), _literal_beside_a_leaf(remainder), judge)
+
+
+def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+
+
+def _clean_statements(statements: list[ast.stmt], shadowed: frozenset[str]) -> tuple[set[str], list[ast.stmt]]:
+    """The names that set-up statements bind without help of the program, and those statements."""
+    clean: set[str] = set()
+    cleanly = []
+    for statement in statements:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            module = getattr(statement, "module", None) or statement.names[0].name
+            bound = {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
+            is_clean = module.partition(".")[0] in sys.stdlib_module_names
+        else:
+            bound = _names(statement, ast.Store)
+            inner = set()
+            for node in ast.walk(statement):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                    bound.add(node.name)
+                elif isinstance(node, ast.arg):
+                    inner.add(node.arg)
+            is_clean = _names(statement, ast.Load) <= (_BUILTINS - shadowed) | clean | bound | inner
+        if is_clean:
+            clean |= bound
+            cleanly.append(statement)
+        else:
+            clean -= bound
+    return clean, cleanly
+
+
+class _LeafFinder(ast.NodeTransformer):
+    """Replaces each leaf of an expression by a question, __ask__(number, names bound around it)."""
+
+    def __init__(self, clean: set[str], shadowed: frozenset[str]) -> None:
+        self.clean, self.shadowed = clean, shadowed
+        self.bound: list[str] = []  # by comprehensions and lambdas on the way down
+        self.leaves: list[str] = []
+        self.modules: set[str] = set()
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call) and self._of_the_program(node):
+            return self._leaf(node)
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            return self._inside(node, *(_names(generator.target, ast.Store) for generator in node.generators))
+        if isinstance(node, ast.Lambda):
+            return self._inside(node, {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)})
+        return self.generic_visit(node)
+
+    def _inside(self, node: ast.AST, *bound: set[str]) -> ast.AST:
+        before = len(self.bound)
+        self.bound += [name for names in bound for name in sorted(names)]
+        self.generic_visit(node)
+        del self.bound[before:]
+        return node
+
+    def _of_the_program(self, node: ast.expr) -> bool:
+        root, above = node, None
+        while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
+            root, above = (root.func if isinstance(root, ast.Call) else root.value), root
+        if not isinstance(root, ast.Name) or root.id in self.clean or root.id in self.bound:
+            return False
+        if root.id in sys.stdlib_module_names and isinstance(above, ast.Attribute):
+            self.modules.add(root.id)  # nobody imports it here, and the program cannot be trusted to be it
+            return False
+        return root.id not in _BUILTINS or root.id in self.shadowed
+
+    def _leaf(self, node: ast.expr) -> ast.expr:
+        bound = sorted(_names(node, ast.Load) & set(self.bound))
+        text = ast.unparse(node)
+        if bound:
+            text = f"(lambda {', '.join(bound)}: {text}){_GIVEN}"
+        self.leaves.append(f"__value__ = {text}")
+        question = f"__ask__({len(self.leaves) - 1}{''.join(f', {name}={name}' for name in bound)})"
+        return ast.parse(question, mode="eval").body
+
+
+def _literal_beside_a_leaf(remainder: ast.expr) -> Any:
+    """The literal in `leaf == literal`, whichever stands first; _LITERAL where the assert is anything else."""
+    if isinstance(remainder, ast.Compare) and len(remainder.ops) == 1 and isinstance(remainder.ops[0], ast.Eq):
+        sides = (remainder.left, remainder.comparators[0])
+        for asked, other in (sides, sides[::-1]):
+            if isinstance(asked, ast.Call) and isinstance(asked.func, ast.Name) and asked.func.id == "__ask__":
+                try:
+                    value = ast.literal_eval(other)
+                    sandbox.encode(value)
+                except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, sandbox.BadValue):
+                    return _LITERAL
+                return value
+    return _LITERAL
+
+
+def _equal(data: bytes, literal: Any) -> bool | None:
+    """Is the encoded value equal to the literal? None: not to be decided on this side."""
+    if literal is _LITERAL:
+        return None
+    if data == sandbox.encode(literal):
+        return True
+    try:
+        sandbox.decode(sandbox.encode(literal), plain_only=True)
+        return bool(sandbox.decode(data, plain_only=True) == literal)
+    except ValueError:
+        return None
+
+
+# ── grade ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class GraderFault(Exception):
+    """The machinery failed, and no program is to blame: one clear line. The run stops; nothing is recorded."""
+
+
+class Grade(NamedTuple):
+    """What a reply is worth. visible, hidden: a letter a test (tasks.LETTERS), "" where none was run.
+
+    got: what the program printed on the first visible test it failed (asserts: the value), clipped, from character
+    got_start on; where that test did not end by itself, the name of its outcome.
+    """
+
+    code: str | None
+    fitness: float  # share of the visible tests passed
+    passed: bool
+    outcome: str  # of the first failed test, visible before hidden; else pass
+    visible: str = ""
+    hidden: str = ""
+    got: str = ""
+    got_start: int = 0
+    cpu_seconds: float = 0.0  # all tests together
+
+
+class TestResult(NamedTuple):
+    """What became of one test. got, got_start: as in Grade, of a test that was not passed."""
+
+    passed: bool
+    outcome: str
+    got: str = ""
+    cpu_seconds: float = 0.0
+    got_start: int = 0
+
+    __test__ = False  # type: ignore[misc]  # pytest, this is no test of yours
+
+
+RULES = 1  # goes up whenever the same program on the same tests could get another verdict
+_KEPT = 8192  # verdicts remembered
+_LARGE = 1 << 18  # bytes from which on an output is compared piece by piece, between other work
+
+
+class Grader:
+    """Runs programs in a pool of sandboxed workers. Async context manager; safe to use from many tasks at once.
+
+    workers: processes, None = one per core. as_published: grade as the published recipe does (wall time, 1e-6 on
+    all numbers, no stop after three timeouts). tier: None = the best this machine offers, else of walls.TIERS.
+    limits: of one test, for every program; a task's own timeout goes before it.
+    Raises GraderFault when it cannot start or the machine gives out.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        as_published: bool = False,
+        tier: str | None = None,
+        limits: sandbox.Limits | None = None,
+    ) -> None:
+        if sys.platform == "win32":
+            raise GraderFault("programs cannot be walled in on Windows: run this in a Linux container or in WSL")
+        affinity = getattr(os, "sched_getaffinity", None)
+        self.workers = workers or (len(affinity(0)) if affinity else os.cpu_count() or 1)
+        self.as_published = as_published
+        self.wanted_tier = tier
+        self.tier = ""
+        self.limits = limits or sandbox.Limits()
+        self.counts = {"graded": 0, "repeated": 0}
+        self._base = ""
+        self._numbers = itertools.count()
+        self._idle: asyncio.Queue[sandbox.Worker] = asyncio.Queue()
+        self._all: list[sandbox.Worker] = []
+        self._known: dict[Any, asyncio.Future[Any]] = {}
+
+    @property
+    def rules(self) -> str:
+        """Names all that a verdict depends on besides program and tests."""
+        return f"{RULES}{'-as-published' if self.as_published else ''}-py{sys.version_info[0]}.{sys.version_info[1]}"
+
+    async def __aenter__(self) -> Grader:
+        try:
+            self._base = tempfile.mkdtemp(prefix="swarm-rescue-")
+            os.chmod(self._base, 0o711)
+        except OSError as why:
+            raise GraderFault(f"no temporary folder for the sandbox: {why}; set TMPDIR to a disk with room") from None
+        try:
+            await self._settle()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        for worker in self._all:
+            worker.kill()
+        for worker in self._all:
+            await asyncio.shield(asyncio.to_thread(worker.wait))
+        self._all.clear()
+        shutil.rmtree(self._base, ignore_errors=True)
+
+    # ── starting ─────────────────────────────────────────────────────────────────────────────────────────────────────
+    async def _settle(self) -> None:
+        """Take the best tier whose walls can be built and hold against the self-test."""
+        reasons = []
+        for tier in walls.TIERS if self.wanted_tier is None else (self.wanted_tier,):
+            self.tier = tier
+            try:
+                workers = await asyncio.gather(*(self._start() for _ in range(self.workers)))
+                for worker in workers:
+                    self._idle.put_nowait(worker)
+                await self._self_test()
+                return
+            except GraderFault as why:
+                reasons.append(f"{tier}: {why}")
+            while not self._idle.empty():
+                self._idle.get_nowait().kill()
+        self.tier = ""
+        raise GraderFault(f"no tier of the sandbox works here ({'; '.join(reasons)})")
+
+    async def _start(self) -> sandbox.Worker:
+        worker = sandbox.Worker(self.tier, f"{self._base}/{next(self._numbers)}")
+        self._all.append(worker)
+        try:
+            await worker.start()
+        except sandbox.SandboxFault as why:
+            worker.kill()
+            raise GraderFault(str(why)) from None
+        return worker
+
+    async def _self_test(self) -> None:
+        wrong = [name for name, right in await asyncio.gather(*map(self._check, SELF_TEST)) if not right]
+        if wrong:
+            raise GraderFault(f"the self-test came out wrong: {', '.join(wrong)}")
+
+    async def _check(self, check: Check) -> tuple[str, bool]:
+        if self.tier not in check.tiers:
+            return check.name, True
+        limits = sandbox.Limits(0.15, 0.15, 2.0, 96 << 20, 1 << 16, 0)
+        output = (await self._outputs(check.program, [check.stdin], limits, retry=False))[0]
+        return check.name, output.outcome in check.outcomes and (
+            not check.stdouts or output.stdout.strip() in check.stdouts
+        )
+
+    # ── the verbs ────────────────────────────────────────────────────────────────────────────────────────────────────
+    async def execute(self, program: str, stdin: bytes = b"", limits: sandbox.Limits | None = None) -> sandbox.Output:
+        """Run a program once: Output(stdout, status, outcome, cpu_seconds); outcome is "ended" when all went well."""
+        return (await self._outputs(program, [stdin], limits or self.limits))[0]
+
+    async def run(
+        self,
+        program: str,
+        tests: Sequence[Any],
+        kind: str = "stdio",
+        setup: str = "",
+        stop_at_first: bool = False,
+        timeout: float | None = None,
+        functions: Sequence[str] = (),
+    ) -> list[TestResult]:
+        """A program on tests: a result for each, in order.
+
+        tests: Test, or plain (input, output) pairs; for asserts also plain strings. stop_at_first: tests after the
+        first that is not passed are not_run. timeout: CPU seconds a test. functions: names that the task requires.
+        """
+        wanted = tuple(Test(t) if isinstance(t, str) else Test(*t[:2]) for t in tests)
+        job = _Job(program, kind, setup, self._limits(timeout), stop_at_first, tuple(functions))
+        key = hashlib.sha256(repr((job, wanted)).encode("utf-8", "surrogatepass")).digest()
+        return list(await self._once(key, lambda: self._run(job, [wanted])))
+
+    async def grade(self, reply: str, task: Task) -> Grade:
+        """Find the program in a reply, run every visible test and, if it passes them all, every hidden one."""
+        code = extract_code(reply, task.functions)
+        if code is None:
+            return Grade(None, 0.0, False, "no_code", LETTERS["no_code"] * len(task.visible))
+        job = _Job(code, task.kind, task.setup, self._limits(task.timeout), False, task.functions)
+        results = await self._once((task.digest, job), lambda: self._run(job, [task.visible, task.hidden]))
+        visible, hidden = results[: len(task.visible)], results[len(task.visible) :]
+        failed = next((r for r in results if not r.passed), None)
+        shown = next((r for r in visible if not r.passed), None)
+        return Grade(
+            code=code,
+            fitness=sum(r.passed for r in visible) / len(visible) if visible else 0.0,
+            passed=failed is None and len(results) == len(task.visible) + len(task.hidden) > 0,
+            outcome=failed.outcome if failed else "pass" if results else "not_run",
+            visible="".join(LETTERS[r.outcome] for r in visible),
+            hidden="".join(LETTERS[r.outcome] for r in hidden),
+            got=shown.got if shown else "",
+            got_start=shown.got_start if shown else 0,
+            cpu_seconds=round(sum(r.cpu_seconds for r in results), 6),
+        )
+
+    def _limits(self, timeout: float | None) -> sandbox.Limits:
+        seconds = self.limits.cpu_seconds if timeout is None else float(timeout)
+        limits = self.limits._replace(cpu_seconds=seconds)
+        if self.as_published:
+            limits = limits._replace(asleep_seconds=seconds, wall_seconds=seconds, timeouts=0)
+        return limits
+
+    async def _once(self, key: Any, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Equal (program, tests, rules) are worked out once, those in flight at this moment included."""
+        while (known := self._known.get(key)) is not None:
+            try:
+                result = await asyncio.shield(known)
+            except asyncio.CancelledError:
+                if not known.cancelled():
+                    raise  # it is us who are cancelled
+                continue  # whoever worked on it was: take it over
+            self.counts["repeated"] += 1
+            return result
+        while len(self._known) >= _KEPT and (oldest := next(iter(self._known))) and self._known[oldest].done():
+            del self._known[oldest]
+        future = self._known[key] = asyncio.get_running_loop().create_future()
+        try:
+            result = await work()
+        except BaseException as why:
+            del self._known[key]
+            if isinstance(why, asyncio.CancelledError):
+                future.cancel()
+            else:
+                future.set_exception(why)
+                future.exception()  # it has been looked at, even if nobody else waits
+            raise
+        self.counts["graded"] += 1
+        future.set_result(result)
+        return result
+
+    # ── running ──────────────────────────────────────────────────────────────────────────────────────────────────────
+    async def _run(self, job: _Job, groups: Sequence[Sequence[Test]]) -> list[TestResult]:
+        """Groups of tests, each run if all before were passed."""
+        if job.kind not in ("stdio", "assert"):
+            raise TaskError(f"tests of kind {job.kind!r} are not for this grader; use stdio or assert")
+        try:
+            source = job.program.encode()
+        except UnicodeEncodeError:  # half a surrogate pair: no file could hold it
+            return [TestResult(False, "syntax_error", "syntax_error") for _ in groups[0]]
+        run = self._run_stdio if job.kind == "stdio" else self._run_asserts
+        return await self._on_worker(lambda worker: run(worker, source, job, groups), sum(map(len, groups)))
+
+    async def _on_worker(self, work: Callable[[sandbox.Worker], Coroutine[Any, Any, Any]], tests: int) -> Any:
+        """Do it on a worker; if that dies, once more on a fresh one; if that dies too, a third tells whose fault it is.
+
+        A program that kills two workers while a third passes the self-test has failed all its tests.
+        """
+        for _ in range(2):
+            worker = await self._idle.get()
+            try:
+                if worker.lost:
+                    worker = await self._replace(worker)
+                return await work(worker)
+            except sandbox.WorkerLost:
+                worker.kill()
+            except sandbox.SandboxFault as why:
+                worker.kill()
+                raise GraderFault(f"{why}; make room on this machine, then start again to continue") from None
+            except BaseException:
+                worker.kill()  # half-way through a program: not to be used again
+                raise
+            finally:
+                self._idle.put_nowait(worker)
+        await self._self_test()
+        return [TestResult(False, "runtime_error", "runtime_error") for _ in range(tests)]
+
+    async def _replace(self, worker: sandbox.Worker) -> sandbox.Worker:
+        worker.kill()
+        await asyncio.to_thread(worker.wait)
+        if worker in self._all:
+            self._all.remove(worker)
+        shutil.rmtree(worker.scratch, ignore_errors=True)
+        return await self._start()
+
+    async def _outputs(
+        self, program: str, inputs: list[bytes], limits: sandbox.Limits, retry: bool = True
+    ) -> list[sandbox.Output]:
+        try:
+            source = program.encode()
+        except UnicodeEncodeError:
+            return [sandbox.Output(b"", None, "syntax_error", 0.0) for _ in inputs]
+
+        async def work(worker: sandbox.Worker) -> list[sandbox.Output]:
+            worker.begin(source, sandbox.MAIN, limits)
+            outputs = [output async for output in _exchange(worker, inputs)]
+            worker.end()
+            return outputs
+
+        if retry:
+            return await self._on_worker(work, len(inputs))
+        worker = await self._idle.get()
+        try:
+            return await work(worker)
+        except (sandbox.WorkerLost, sandbox.SandboxFault) as why:
+            worker.kill()
+            raise GraderFault(str(why)) from None
+        finally:
+            self._idle.put_nowait(worker)
+
+    async def _run_stdio(
+        self, worker: sandbox.Worker, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
+    ) -> list[TestResult]:
+        results: list[TestResult] = []
+        worker.begin(source, sandbox.MAIN, job.limits)
+        for tests in groups:
+            if not all(r.passed for r in results):
+                break
+            for few in [[test] for test in tests] if job.stop_at_first else [tests]:
+                if job.stop_at_first and not all(r.passed for r in results):
+                    results += [TestResult(False, "not_run", "not_run") for _ in few]
+                    continue
+                inputs = [test.input.encode("utf-8", "surrogatepass") for test in few]
+                at = 0
+                async for output in _exchange(worker, inputs):
+                    results.append(await self._judge(output, few[at].output))
+                    at += 1
+        worker.end()
+        return results
+
+    async def _judge(self, output: sandbox.Output, expected: str) -> TestResult:
+        if output.outcome != "ended":
+            return TestResult(False, output.outcome, output.outcome, output.cpu_seconds)
+        got, wanted = output.stdout, expected.encode("utf-8", "surrogatepass")
+        if len(got) + len(wanted) < _LARGE:
+            right = outputs_match(got, wanted, self.as_published)
+        else:
+            right = await self._match_large(got, wanted)
+        if right:
+            return TestResult(True, "pass", "", output.cpu_seconds)
+        text = got.decode("utf-8", "replace")
+        start = _clip_start(text, expected)
+        return TestResult(False, "wrong_answer", clip(text, start), output.cpu_seconds, start)
+
+    async def _match_large(self, got: bytes, expected: bytes) -> bool:
+        """outputs_match, giving way to other work after every few thousand tokens."""
+        if got == expected:
+            return True
+        ours, theirs = _tokens(got), _tokens(expected)
+        while True:
+            mine, wanted = b" ".join(islice(ours, 4096)), b" ".join(islice(theirs, 4096))
+            if not outputs_match(mine, wanted, self.as_published):
+                return False
+            if not wanted:
+                return True
+            await asyncio.sleep(0)
+
+    async def _run_asserts(
+        self, worker: sandbox.Worker, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
+    ) -> list[TestResult]:
+        results: list[TestResult] = []
+        shadowed = frozenset(job.functions) & _BUILTINS
+        for tests in groups:
+            if not all(r.passed for r in results):
+                break
+            parts = []
+            for test in tests:
+                part = _take_apart(test.input, job.setup, shadowed)
+                if not job.functions and part.leaves[0].endswith("__value__ = None"):
+                    own = frozenset(name for name in _BUILTINS if name in test.input and _defines(job.program, name))
+                    part = _take_apart(test.input, job.setup, own)
+                parts.append(part)
+            for few in [[part] for part in parts] if job.stop_at_first else [parts]:
+                if job.stop_at_first and not all(r.passed for r in results):
+                    results += [TestResult(False, "not_run", "not_run") for _ in few]
+                    continue
+                results += await self._values(worker, source, job, few)
+        return results
+
+    async def _values(self, worker: sandbox.Worker, source: bytes, job: _Job, parts: list[_Assert]) -> list[TestResult]:
+        """Ask the program for leaves and the clean process for verdicts, in turns, until all asserts are decided."""
+        results: list[TestResult | None] = [None] * len(parts)
+        cpu = [0.0] * len(parts)
+        shown = [("", 0)] * len(parts)
+        given: list[list[tuple[int, bytes, bytes]]] = [[] for _ in parts]
+        no_names = sandbox.encode({})
+        # which leaf to ask for, with which names bound around it
+        asking = {at: (0, no_names) for at, part in enumerate(parts) if part.closed}
+        undecided = [at for at, part in enumerate(parts) if not part.closed]
+        while asking or undecided:
+            inputs = [_snippet(parts[at].leaves[leaf], bound) for at, (leaf, bound) in asking.items()]
+            outputs = []
+            if inputs:
+                worker.begin(source, sandbox.MODULE, job.limits._replace(output_bytes=4 * sandbox.VALUE_BYTES))
+                outputs = [output async for output in _exchange(worker, inputs)]
+                worker.end()
+            for (at, (leaf, bound)), output in zip(asking.items(), outputs, strict=True):
+                part = parts[at]
+                cpu[at] += output.cpu_seconds
+                data, text = _value(output.stdout)
+                if output.outcome != "ended":
+                    named = f": {text}" if output.outcome == "bad_value" else ""
+                    results[at] = TestResult(False, output.outcome, output.outcome + named, cpu[at])
+                elif not data:  # it left with status 0 before there was a value
+                    results[at] = TestResult(False, "runtime_error", "runtime_error", cpu[at])
+                else:
+                    given[at].append((leaf, bound, data))
+                    start = _clip_start(text, repr(part.literal)) if part.literal is not _LITERAL else 0
+                    shown[at] = (clip(text, start), start)
+                    equal = _equal(data, part.literal)
+                    if equal is None:
+                        undecided.append(at)
+                    else:
+                        results[at] = _assert_result(equal, shown[at], cpu[at])
+            asking = {}
+            if undecided:
+                worker.begin(_JUDGE.encode(), sandbox.MODULE, job.limits._replace(timeouts=0))
+                inputs = [_snippet(parts[at].judge, sandbox.encode(given[at])) for at in undecided]
+                outputs = [output async for output in _exchange(worker, inputs)]
+                worker.end()
+                for at, output in zip(undecided, outputs, strict=True):
+                    verdict = _verdict(output)
+                    if isinstance(verdict, bool):
+                        results[at] = _assert_result(verdict, shown[at], cpu[at])
+                    else:
+                        asking[at] = verdict
+            undecided = []
+        return [result for result in results if result is not None]
+
+
+class _Job(NamedTuple):
+    """A program and how it is run: with the tests, all that a verdict depends on."""
+
+    program: str
+    kind: str
+    setup: str
+    limits: sandbox.Limits
+    stop_at_first: bool
+    functions: tuple[str, ...]
+
+
+async def _exchange(worker: sandbox.Worker, inputs: list[bytes]) -> AsyncIterator[sandbox.Output]:
+    """Inputs out, results in, both at once where there is much of them."""
+    if sum(map(len, inputs)) < 1 << 16:
+        await worker.send(inputs)
+        for _ in inputs:
+            yield await worker.receive()
+        return
+    sending = asyncio.ensure_future(worker.send(inputs))
+    try:
+        for _ in inputs:
+            yield await worker.receive()
+        await sending
+    finally:
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+
+
+def _snippet(piece: str, given: bytes) -> bytes:
+    text = piece.encode("utf-8", "surrogatepass")
+    return len(text).to_bytes(4, "little") + text + given
+
+
+def _value(stdout: bytes) -> tuple[bytes, str]:
+    """The two halves of what a call sends back: the value encoded, and its repr; for a bad value, b"" and its name."""
+    size = int.from_bytes(stdout[:4], "little")
+    if len(stdout) < 4 + size:
+        return b"", stdout.decode("utf-8", "replace")
+    return stdout[4 : 4 + size], stdout[4 + size :].decode("utf-8", "replace")
+
+
+def _verdict(output: sandbox.Output) -> bool | tuple[int, bytes]:
+    """What the clean process says: passed or not, or which leaf it wants to know, with which names bound."""
+    if output.outcome in ("timeout", "memory_limit"):
+        return False  # a value that takes that long to compare equals nothing
+    try:
+        answer = sandbox.decode(_value(output.stdout)[0], plain_only=True)
+    except ValueError:
+        raise GraderFault(f"the clean process of an assert failed: {output.outcome}") from None
+    return answer
+
+
+def _assert_result(equal: bool, shown: tuple[str, int], cpu: float) -> TestResult:
+    return TestResult(True, "pass", "", cpu) if equal else TestResult(False, "wrong_answer", shown[0], cpu, shown[1])
+
+
+def _clip_start(got: str, expected: str) -> int:
+    """Where a clip of a wrong output begins: at the start if all of it fits, else with the first difference amid it."""
+    if len(got) <= CLIP and len(expected) <= CLIP:
+        return 0
+    return max(0, _first_difference(got, expected) - CLIP // 2)
+
+
+def _first_difference(got: str, expected: str) -> int:
+    """The offset in got of the first token that is not the expected one's twin."""
+    at, step = 0, 1 << 16
+    while step:  # the longest common beginning, by halves
+        if got[at : at + step] == expected[at : at + step] and at + step <= min(len(got), len(expected)):
+            at += step
+        else:
+            step >>= 1
+    space = max(got.rfind(" ", 0, at), got.rfind("\n", 0, at)) + 1
+    ours, theirs = re.compile(r"\S+").finditer(got, space), re.compile(r"\S+").finditer(expected, space)
+    for mine, wanted in islice(zip_longest(ours, theirs), 100_000):
+        if mine is None:
+            return len(got)
+        if wanted is None or (mine[0] != wanted[0] and not outputs_match(mine[0], wanted[0])):
+            return mine.start()
+    return at
+
+
+# ── self-test: what must come out before anything is graded ──────────────────────────────────────────────────────────
+
+
+class Check(NamedTuple):
+    """A program, and what the sandbox must make of it. stdouts: () for any."""
+
+    name: str
+    program: str
+    outcomes: tuple[str, ...]
+    stdouts: tuple[bytes, ...] = (b"",)
+    stdin: bytes = b""
+    tiers: tuple[str, ...] = ("full", "strict", "limits")
+
+
+_WALLED = ("full", "strict")
+_TRY = """
+try:
+    {attack}
+except OSError:
+    print("refused")
+else:
+    print("DONE")
+"""
+
+
+def _refused(name: str, attack: str, before: str = "import os") -> Check:
+    return Check(name, before + _TRY.format(attack=attack), ("ended",), (b"refused",), tiers=_WALLED)
+
+
+SELF_TEST = (
+    Check("a right program", "print(sum(map(int, input().split())))", ("ended",), (b"5",), b"2 3\n"),
+    Check("a wrong program", "print(1 // 0)", ("runtime_error",)),
+    Check("a hanging program", "while True:\n    pass", ("timeout",)),
+    Check("a sleeping program", "import time\ntime.sleep(9)", ("timeout",)),
+    Check("a greedy program", "held = [b'x' * (1 << 20) for _ in range(256)]", ("memory_limit",)),
+    Check("a talkative program", "while True:\n    print('x' * 4096)", ("output_limit",), ()),
+    _refused("reading a file", "open('/etc/passwd').read()"),
+    _refused("listing the root", "os.listdir('/root' if os.path.isdir('/root') else '/home')"),
+    _refused("writing outside", "open('/tmp/swarm-rescue-escape', 'w')"),
+    _refused("a new process", "os.fork()"),
+    _refused("another program", "os.execv('/bin/sh', ['sh', '-c', 'echo DONE'])"),
+    _refused("a signal to the parent", "os.kill(os.getppid(), 9)"),
+    _refused("a signal to everybody", "os.kill(-1, 9)"),
+    _refused("a network socket", "_socket.socket(_socket.AF_INET, 1)", "import _socket"),
+    _refused("another's memory", "open(f'/proc/{os.getppid()}/mem', 'rb').read(1)"),
+)

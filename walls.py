@@ -1,0 +1,461 @@
+"""The walls around a program: namespaces, Landlock, seccomp, limits, and which of them this machine offers.
+
+Three tiers, best first; sandbox.py asks for one, and a self-test attacks it before anything is graded:
+
+    full     own process, network, mount, IPC and host-name spaces; a root folder with nothing in it but the Python
+             library, an empty scratch folder and /dev/null; another user where we are root; and all of strict
+    strict   Landlock, a system-call filter, no privileges, limits: what an ordinary container still allows
+    limits   resource limits and process groups, with POSIX alone: macOS, and kernels without Landlock
+
+What full and strict promise about a program: it reads the Python installation and its own scratch folder and no other
+file; it writes into that folder alone; it starts no process, opens no socket to anywhere, signals nobody but itself,
+reads no other process's memory; its memory, output, threads and descriptors are bounded; nothing of it is left
+behind. Refusals come back as EPERM or EACCES, so that a program which can live with a no goes on.
+
+What they do not promise: a hole in the kernel is a hole in these walls; timing and CPU caches are visible; the names
+and sizes (not the contents) of files can be probed in strict; in strict the scratch folder lies on the host's disk
+and is watched every 50 ms instead of being bounded by the kernel. limits promises much less: time, memory (where
+the system enforces it), output and a clean verdict, but a program there can read files and start processes.
+No tier knows an expected answer, so even a program that climbs every wall finds none.
+
+Standard library only. Nothing here knows what a test is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import resource
+import struct
+import sys
+import time
+
+THREADS = 64
+DESCRIPTORS = 64
+TIERS = ("full", "strict", "limits")
+MACHINE = {"x86_64": ("x86_64", 0xC000003E), "aarch64": ("aarch64", 0xC00000B7), "arm64": ("aarch64", 0xC00000B7)}
+
+# System calls by name, with their numbers on x86-64 and on aarch64 (- where the machine has none of that name).
+# What a program may call with any arguments:
+ALLOWED = """
+    read 0 63, write 1 64, readv 19 65, writev 20 66, pread64 17 67, pwrite64 18 68, preadv 295 69,
+    pwritev 296 70, preadv2 327 286, pwritev2 328 287, lseek 8 62, open 2 -, openat 257 56, openat2 437 437,
+    creat 85 -, close 3 57, close_range 436 436, dup 32 23, dup2 33 -, dup3 292 24, fcntl 72 25, ioctl 16 29,
+    flock 73 32, fsync 74 82, fdatasync 75 83, ftruncate 77 46, fallocate 285 47, fadvise64 221 223,
+    sendfile 40 71, copy_file_range 326 285, splice 275 76, tee 276 77, stat 4 -, fstat 5 80, lstat 6 -,
+    newfstatat 262 79, statx 332 291, access 21 -, faccessat 269 48, faccessat2 439 439, readlink 89 -,
+    readlinkat 267 78, getcwd 79 17, chdir 80 49, fchdir 81 50, getdents 78 -, getdents64 217 61, mkdir 83 -,
+    mkdirat 258 34, rmdir 84 -, unlink 87 -, unlinkat 263 35, rename 82 -, renameat 264 38,
+    renameat2 316 276, link 86 -, linkat 265 37, symlink 88 -, symlinkat 266 36, umask 95 166, statfs 137 43,
+    fstatfs 138 44, pipe 22 -, pipe2 293 59, poll 7 -, ppoll 271 73, select 23 -, pselect6 270 72,
+    epoll_create 213 -, epoll_create1 291 20, epoll_ctl 233 21, epoll_wait 232 -, epoll_pwait 281 22,
+    epoll_pwait2 441 441, eventfd 284 -, eventfd2 290 19, timerfd_create 283 85, timerfd_settime 286 86,
+    timerfd_gettime 287 87, signalfd 282 -, signalfd4 289 74, sendto 44 206, recvfrom 45 207, sendmsg 46 211,
+    recvmsg 47 212, shutdown 48 210, getsockopt 55 209, setsockopt 54 208, getsockname 51 204,
+    getpeername 52 205, mmap 9 222, munmap 11 215, mprotect 10 226, mremap 25 216, madvise 28 233,
+    msync 26 227, mincore 27 232, brk 12 214, mlock 149 228, munlock 150 229, membarrier 324 283,
+    rt_sigaction 13 134, rt_sigprocmask 14 135, rt_sigreturn 15 139, rt_sigpending 127 136,
+    rt_sigtimedwait 128 137, rt_sigsuspend 130 133, sigaltstack 131 132, pause 34 -, alarm 37 -,
+    setitimer 38 103, getitimer 36 102, timer_create 222 107, timer_settime 223 110, timer_gettime 224 108,
+    timer_getoverrun 225 109, timer_delete 226 111, wait4 61 260, waitid 247 95, exit 60 93,
+    exit_group 231 94, futex 202 98, set_robust_list 273 99, rseq 334 293, set_tid_address 218 96,
+    arch_prctl 158 -, restart_syscall 219 128, sched_yield 24 124, sched_getaffinity 204 123,
+    sched_getparam 143 121, sched_getscheduler 145 120, sched_get_priority_max 146 125,
+    sched_get_priority_min 147 126, getcpu 309 168, getpriority 140 141, getpid 39 172, gettid 186 178,
+    getppid 110 173, getpgid 121 155, getpgrp 111 -, getsid 124 156, getuid 102 174, geteuid 107 175,
+    getgid 104 176, getegid 108 177, getresuid 118 148, getresgid 120 150, getgroups 115 158, capget 125 90,
+    uname 63 160, sysinfo 99 179, times 100 153, getrusage 98 165, getrlimit 97 163, setrlimit 160 164,
+    getrandom 318 278, nanosleep 35 101, clock_nanosleep 230 115, clock_gettime 228 113,
+    clock_getres 229 114, gettimeofday 96 169, time 201 -"""
+# What a program may call with some arguments: clone for a thread, signals to itself, its own limits, its own pairs.
+JUDGED = "clone 56 220, kill 62 129, tkill 200 130, tgkill 234 131, prlimit64 302 261, prctl 157 167, socketpair 53 199"
+# What the trusted parent of a program calls as well:
+TRUSTED = """
+    fork 57 -, vfork 58 -, memfd_create 319 279, pidfd_open 434 434, landlock_restrict_self 446 446,
+    seccomp 317 277, chmod 90 -, fchmod 91 52, fchmodat 268 53"""
+# What is called only while the walls go up, and clone3, whose flags no filter can see:
+SETTING_UP = """
+    clone3 435 435, landlock_create_ruleset 444 444, landlock_add_rule 445 445, unshare 272 97, mount 165 40,
+    umount2 166 39, pivot_root 155 41, capset 126 91"""
+_NEWER = 448  # calls newer than the tables: "not there" (ENOSYS) lets libraries fall back, "not allowed" would not
+
+
+def numbers(table: str, machine: str) -> dict[str, int]:
+    """{name: number} of a table above on "x86_64" or "aarch64"."""
+    column = 1 if machine == "x86_64" else 2
+    rows = [entry.split() for entry in table.split(",")]
+    return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
+
+
+class Denied(Exception):
+    """This machine does not offer the tier; the text says which wall could not be built."""
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+def _call(what: str, function: ctypes._CFuncPtr, *args: object) -> int:
+    result = int(function(*args))
+    if result < 0:
+        code = ctypes.get_errno()
+        raise Denied(f"{what}: {os.strerror(code)}")
+    return result
+
+
+def _syscall(name: str, *args: object) -> int:
+    machine = MACHINE[platform.machine()][0]
+    number = numbers(",".join((ALLOWED, JUDGED, TRUSTED, SETTING_UP)), machine)[name]
+    wide = [ctypes.c_long(a) if isinstance(a, int) else a for a in args]
+    return _call(name, _libc.syscall, ctypes.c_long(number), *wide)
+
+
+# ── namespaces and the empty root ────────────────────────────────────────────────────────────────────────────────────
+_NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = (
+    1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+)  # fmt: skip
+_PDEATHSIG, _SET_DUMPABLE, _CAPBSET_DROP, _NO_NEW_PRIVS, _SIGKILL = 1, 4, 24, 38, 9
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+SCRATCH_BYTES = 64 << 20  # all files of one program together
+SCRATCH_FILES = 2000
+
+
+def readable() -> list[str]:
+    """What a program may read: the standard library and the shared libraries that its extension modules need."""
+    library = os.path.realpath(os.path.dirname(os.__file__))
+    places = [os.path.dirname(library), library, "/lib", "/lib64", "/usr/lib", "/usr/lib64"]
+    places += ["/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo"]
+    return [p for p in dict.fromkeys(places) if os.path.exists(p)]
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    kind_, options_ = kind.encode() if kind else None, options.encode() if options else None
+    _call(f"mount {target}", _libc.mount, source.encode(), target.encode(), kind_, ctypes.c_ulong(flags), options_)
+
+
+def _unshare() -> bool:
+    """Enter new namespaces, through a user namespace where we may not do it directly; True if that was needed."""
+    spaces = _NEWNS | _NEWUTS | _NEWIPC | _NEWPID | _NEWNET
+    if os.geteuid() == 0 and _libc.unshare(spaces) == 0:
+        return False
+    uid, gid = os.geteuid(), os.getegid()
+    _call("namespaces", _libc.unshare, spaces | _NEWUSER)
+    try:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+    except OSError as why:
+        raise Denied(f"user namespace: {why}") from None
+    return True
+
+
+def _empty_root(base: str) -> None:
+    """Make a root of nothing but what a program may read, and move into it. base: any folder to mount over."""
+    _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+    _mount("tmpfs", base, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=1m,mode=755")
+    for place in readable():
+        target = base + place
+        if os.path.exists(target):
+            continue  # inside a folder that is there already
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if os.path.islink(place):  # /lib -> usr/lib
+            os.symlink(os.readlink(place), target)
+            continue
+        _bind(place, target)
+    os.makedirs(base + "/dev/shm")
+    for device in _DEVICES:
+        if os.path.exists("/dev/" + device):
+            _bind("/dev/" + device, f"{base}/dev/{device}", read_only=False)
+    for name, path in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
+        os.symlink(f"/proc/self/{path}", f"{base}/dev/{name}")
+    for name in ("proc", "scratch", "old"):
+        os.mkdir(f"{base}/{name}")
+    _mount("proc", base + "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    limits = f"size={SCRATCH_BYTES},nr_inodes={SCRATCH_FILES},mode=700"
+    _mount("tmpfs", base + "/scratch", "tmpfs", _MS_NOSUID | _MS_NODEV, limits)
+    _syscall("pivot_root", base.encode(), f"{base}/old".encode())
+    os.chdir("/")
+    _call("umount", _libc.umount2, b"/old", 2)  # 2: detach
+    os.rmdir("/old")
+    _mount("none", "/", None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NODEV)
+
+
+def _bind(place: str, target: str, read_only: bool = True) -> None:
+    if os.path.isdir(place):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+    _mount(place, target, None, _MS_BIND | _MS_REC)
+    if read_only:  # flags that the place already has are locked in a user namespace and must be named again
+        had = os.statvfs(target).f_flag & (_MS_NOSUID | _MS_NODEV | _MS_NOEXEC | 1024 | 2048)
+        _mount("none", target, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | had)
+
+
+# ── privileges ───────────────────────────────────────────────────────────────────────────────────────────────────────
+def _can_be_read_by_anyone(path: str) -> bool:
+    while path != "/":
+        if not os.stat(path).st_mode & 0o001:
+            return False
+        path = os.path.dirname(path)
+    return True
+
+
+def _become_nobody_in_particular(scratch: str, number: int) -> None:
+    """Take a user id that nobody else has, so that counts and signals stay among this worker's own."""
+    for uid in (1_900_000_000 + number, 60_000 + number % 5000):  # containers may have 65,536 ids only
+        try:
+            os.chown(scratch, uid, uid)
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            return
+        except OSError as why:
+            reason = why
+    raise Denied(f"another user id: {reason}")
+
+
+def _check_library() -> None:
+    try:
+        open(os.__file__, "rb").close()
+    except OSError as why:
+        raise Denied(f"the Python library cannot be read from inside: {why}") from None
+
+
+def _drop_capabilities() -> None:
+    for capability in range(64):
+        if _libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break  # past the last one, or not ours to drop
+    header = struct.pack("=Ii", 0x20080522, 0)
+    _syscall("capset", ctypes.create_string_buffer(header), ctypes.create_string_buffer(24))
+
+
+# ── Landlock ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+_READ = 1 << 0 | 1 << 2 | 1 << 3  # execute (a library is mapped), read a file, list a folder
+_FILE_ONLY = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15
+_SCRATCH = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 12 | 1 << 13 | 1 << 14
+_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}  # how many rights over files each version of the interface knows; later: 16
+
+
+def _ruleset(scratch: str) -> int:
+    """A descriptor of the rules: read the library, use the scratch folder, and no network."""
+    version = _syscall("landlock_create_ruleset", None, 0, 1)
+    known = (1 << _RIGHTS.get(version, 16)) - 1
+    attributes = struct.pack("=QQQ", known, 3, 3)  # files; bind and connect; abstract sockets and signals
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    ruleset = _syscall("landlock_create_ruleset", ctypes.create_string_buffer(attributes), size, 0)
+    rules = [(place, _READ) for place in readable()] + [(scratch, _SCRATCH)]
+    rules += [(f"/dev/{device}", 1 << 1 | 1 << 2 | 1 << 14) for device in _DEVICES if os.path.exists(f"/dev/{device}")]
+    for place, rights in rules:
+        try:
+            opened = os.open(place, getattr(os, "O_PATH", 0) | os.O_CLOEXEC)
+        except OSError:
+            continue
+        rights &= known if os.path.isdir(place) else known & _FILE_ONLY
+        rule = struct.pack("=Qi", rights, opened)
+        _syscall("landlock_add_rule", ruleset, 1, ctypes.create_string_buffer(rule), 0)
+        os.close(opened)
+    return ruleset
+
+
+# ── seccomp: filters are programs of (operation, jump if true, jump if false, operand) ────────────────────────────────
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _KILL = 0x7FFF0000, 0x80000000
+_REFUSE, _NOT_THERE = 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
+_NUMBER, _ARCH, _ARG = 0, 4, (16, 24, 32)  # offsets in what a filter sees; low halves of the first arguments
+_CLONE_THREAD, _NAME_OPTIONS = 0x10000, (15, 16, 0x53564D41)  # prctl: thread names, names of mappings
+
+
+class _Filter:
+    """A program for the kernel, kept in memory of its own so that installing it is one call."""
+
+    def __init__(self, steps: list[tuple[int, int, int, int]]) -> None:
+        self.code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+        self.head = ctypes.create_string_buffer(struct.pack("@HP", len(steps), ctypes.addressof(self.code)))
+        self.number = numbers(TRUSTED, MACHINE[platform.machine()][0])["seccomp"]
+        self.args = (ctypes.c_long(self.number), ctypes.c_long(1), ctypes.c_long(4), self.head)  # 4: no slow mode
+
+    def install(self) -> None:
+        if _libc.syscall(*self.args) != 0:
+            raise Denied(f"seccomp: {os.strerror(ctypes.get_errno())}")
+
+
+def _outer_filter(machine: str, arch: int) -> _Filter:
+    """What the worker keeps for good: the calls of all three tables and no others."""
+    allowed = [*numbers(ALLOWED, machine).values(), *numbers(JUDGED, machine).values()]
+    allowed += numbers(TRUSTED, machine).values()
+    steps = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NUMBER)]
+    steps += [(_AT_LEAST, 0, 1, _NEWER), (_RETURN, 0, 0, _NOT_THERE)]
+    steps += [(_EQUAL, 0, 1, numbers(SETTING_UP, machine)["clone3"]), (_RETURN, 0, 0, _NOT_THERE)]
+    steps += [(_EQUAL, len(allowed) - i, 0, number) for i, number in enumerate(sorted(allowed))]
+    return _Filter([*steps, (_RETURN, 0, 0, _REFUSE), (_RETURN, 0, 0, _ALLOW)])
+
+
+_PID = 0x7E57_91D0  # stands for the program's own id until it is known
+
+
+def _inner_filter(machine: str) -> _Filter:
+    """What a program gets on top: no new process, no signal to others, and nothing of what its parent needs."""
+    number = numbers(JUDGED, machine)
+    allow, refuse = (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)
+
+    def unless(call: str, judged: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
+        return [(_EQUAL, 0, len(judged), number[call]), *judged]
+
+    def signal(signal_at: int) -> list[tuple[int, int, int, int]]:  # to itself; KILL would look like the host's own
+        return [(_LOAD, 0, 0, _ARG[0]), (_EQUAL, 1, 0, _PID), refuse,
+                (_LOAD, 0, 0, _ARG[signal_at]), (_EQUAL, 0, 1, _SIGKILL), refuse, allow]  # fmt: skip
+
+    steps = [(_LOAD, 0, 0, _NUMBER)]
+    for trusted in numbers(TRUSTED, machine).values():
+        steps += [(_EQUAL, 0, 1, trusted), refuse]
+    steps += unless("clone", [(_LOAD, 0, 0, _ARG[0]), (_ANY_BIT, 0, 1, _CLONE_THREAD), allow, refuse])
+    steps += unless("kill", signal(1)) + unless("tkill", signal(1)) + unless("tgkill", signal(2))
+    steps += unless("prlimit64", [(_LOAD, 0, 0, _ARG[0]), (_EQUAL, 1, 0, 0), (_EQUAL, 0, 1, _PID), allow, refuse])
+    options = [(_EQUAL, len(_NAME_OPTIONS) - i, 0, option) for i, option in enumerate(_NAME_OPTIONS)]
+    steps += unless("prctl", [(_LOAD, 0, 0, _ARG[0]), *options, refuse, allow])
+    steps += unless("socketpair", [(_LOAD, 0, 0, _ARG[0]), (_EQUAL, 0, 1, 1), allow, refuse])
+    return _Filter([*steps, allow])
+
+
+# ── the walls themselves ─────────────────────────────────────────────────────────────────────────────────────────────
+class Walls:
+    """Built once in a worker, which keeps the outer ones; shut() puts the inner ones around one program.
+
+    tier: of TIERS. scratch: an empty folder on the host that this worker has for itself. keep: descriptors that stay
+    open in the process that full leaves outside as a door-keeper. Raises Denied.
+    """
+
+    def __init__(self, tier: str, scratch: str, keep: int) -> None:
+        self.tier, self.scratch = tier, scratch
+        self.disk_is_shared = tier != "full"  # with the host, so that what is written must be watched
+        self.ruleset = -1
+        for what, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, DESCRIPTORS)):
+            resource.setrlimit(what, (most, most))
+        if tier != "limits":
+            if sys.platform != "linux" or platform.machine() not in MACHINE:
+                raise Denied(f"{sys.platform} on {platform.machine()}: Landlock and seccomp filters are not there")
+            self._build(keep)
+        os.chdir(self.scratch)
+
+    def _build(self, keep: int) -> None:
+        machine, arch = MACHINE[platform.machine()]
+        own_user, number = os.geteuid() == 0, os.getpid()
+        if self.tier == "full":
+            own_user = not _unshare() and own_user
+            self._step_inside(keep)
+            _empty_root(self.scratch)
+            self.scratch = "/scratch"
+        elif own_user:
+            own_user = _can_be_read_by_anyone(os.path.dirname(os.path.realpath(os.__file__)))
+        _call("no_new_privs", _libc.prctl, _NO_NEW_PRIVS, 1, 0, 0, 0)
+        self.ruleset = _ruleset(self.scratch)
+        if own_user:
+            _become_nobody_in_particular(self.scratch, number)
+        _drop_capabilities()
+        _check_library()
+        if own_user or self.tier == "full":  # counted per user, so only where this worker has one to itself
+            resource.setrlimit(resource.RLIMIT_NPROC, (THREADS + 3, THREADS + 3))
+        _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+        _libc.prctl(_PDEATHSIG, _SIGKILL if self.tier == "full" else 0, 0, 0, 0)
+        self._restrict = (ctypes.c_long(numbers(TRUSTED, machine)["landlock_restrict_self"]),
+                          ctypes.c_long(self.ruleset), ctypes.c_long(0))  # fmt: skip
+        self.inner = _inner_filter(machine)
+        at = self.inner.code.raw
+        self._pids = [i for i in range(4, len(at), 8) if at[i : i + 4] == struct.pack("=I", _PID)]
+        _outer_filter(machine, arch).install()
+
+    def _step_inside(self, keep: int) -> None:
+        """Only a child enters a new process space. The parent waits at the door and dies with what is inside."""
+        inside = os.fork()
+        if inside == 0:
+            return
+        os.close(keep)
+        _, status = os.waitpid(inside, 0)
+        os._exit(min(255, abs(os.waitstatus_to_exitcode(status))))
+
+    def follow_parent(self) -> None:
+        """In a trusted child of the worker: die when the parent does."""
+        if sys.platform == "linux":
+            _libc.prctl(_PDEATHSIG, _SIGKILL, 0, 0, 0)
+
+    def shut(self, keep: int, cpu: int, memory: int, file_size: int) -> None:
+        """In the process that will run a program, as the last thing before it: one way, for good.
+
+        keep: the one descriptor past 2 that stays open, if any. cpu: seconds until the kernel steps in, a backstop.
+        memory, file_size: bytes.
+        """
+        if self.tier == "limits":
+            os.setpgid(0, 0)
+        elif _libc.syscall(*self._restrict) != 0:
+            raise Denied(f"landlock: {os.strerror(ctypes.get_errno())}")
+        os.closerange(3, keep)
+        os.closerange(keep + 1, DESCRIPTORS)
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
+        limit_memory(memory)
+        if self.tier != "limits":
+            pid = struct.pack("=I", os.getpid())
+            for at in self._pids:
+                ctypes.memmove(ctypes.addressof(self.inner.code) + at, pid, 4)
+            self.inner.install()
+
+
+def limit_memory(memory: int) -> None:
+    """Bound the address space (bytes). Some systems refuse; the self-test finds out what that means."""
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    except (ValueError, OSError):
+        if sys.platform == "linux":
+            raise
+
+
+# ── looking at a program from outside ────────────────────────────────────────────────────────────────────────────────
+class Watch:
+    """How long a process has computed, waited for a processor, and slept; looked at now and then, from its parent.
+
+    A machine that is busy makes a program wait, which is not its fault; a program that sleeps does so by itself.
+    Linux counts both (schedstat of every thread). Elsewhere `ps` tells the time computed, and whether the process is
+    asleep at the moment.
+    """
+
+    def __init__(self, pid: int, posix_only: bool) -> None:
+        self.pid = pid
+        self.linux = not posix_only and os.path.isdir(f"/proc/{pid}/task")
+        self.waited: dict[str, float] = {}  # seconds a thread has waited for a processor
+        self.computed = self.asleep = self.seen_at = 0.0
+        self.threads = 1
+
+    def look(self, wall: float) -> None:
+        """wall: seconds since the start of the process. Updates computed, asleep (seconds) and threads."""
+        if self.linux:
+            self._look_at_schedstat(wall)
+        else:
+            self._look_at_ps(wall)
+        self.seen_at = wall
+
+    def _look_at_schedstat(self, wall: float) -> None:
+        threads = os.listdir(f"/proc/{self.pid}/task")
+        for thread in threads:
+            try:
+                with open(f"/proc/{self.pid}/task/{thread}/schedstat", "rb", 0) as file:
+                    self.waited[thread] = int(file.read().split()[1]) / 1e9
+            except (OSError, ValueError, IndexError):
+                continue  # it has just ended
+        self.threads = len(threads)
+        self.computed = time.clock_gettime(~self.pid << 3 | 2)  # the clock of a whole process, ended threads included
+        self.asleep = max(0.0, wall - self.computed - sum(self.waited.values()))
+
+    def _look_at_ps(self, wall: float) -> None:
+        import subprocess
+
+        shown = subprocess.run(["ps", "-o", "time=,state=", "-p", str(self.pid)], capture_output=True, text=True)
+        used, _, state = shown.stdout.strip().rpartition(" ")
+        computed = 0.0
+        for part in used.strip().replace("-", ":").split(":"):
+            computed = computed * 60 + float(part or 0)
+        if state[:1] in ("S", "D", "I", "T", "U") and computed - self.computed < 0.5 * (wall - self.seen_at):
+            self.asleep += wall - self.seen_at
+        self.computed = max(self.computed, computed)

@@ -255,7 +255,8 @@ class Sheet:
         if self.rules.get(key) != grader.rules:
             attempt = self.log.get(one.slot)
             assert attempt is not None and attempt.code is not None
-            results = await grader.run(attempt.code, list(tests), task.kind, task.setup, stop_at_first=stop)
+            how = {"timeout": task.timeout, "functions": task.functions, "stop_at_first": stop}
+            results = await grader.run(attempt.code, tests, task.kind, task.setup, **how)
             letters = "".join(LETTERS[result.outcome] for result in results)
             row = {"task_id": task.id, "task_sha": task.digest, "program": one.program, "tests": name}
             seconds = round(sum(result.cpu_seconds for result in results), 6)
@@ -490,7 +491,8 @@ def plot(made: dict[str, Any]) -> dict[str, bytes]:
             axis.set_xticks(range(len(rows)), labels, rotation=35, ha="right", fontsize=8)
             axis.set_title(f"{titles[name]}: {made[name]['verdict'].replace('_', ' ')}", fontsize=10)
             axis.set_ylabel("% that pass, 95% interval")
-            axis.set_ylim(0, None)
+            axis.set_xlim(-0.5, len(rows) - 0.5)
+            axis.set_ylim(0, None if any(row["n"] for row in rows) else 100)
             axis.spines[["top", "right"]].set_visible(False)
         files = {}
         for kind in ("svg", "png"):

@@ -269,7 +269,7 @@ def test_tasks_come_one_at_a_time_and_about_is_there_with_the_first(contest):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_one_line(monkeypatch):
-    monkeypatch.setattr(tasks.tempfile, "TemporaryFile", lambda: Path("/dev/full").open("wb", buffering=0))
+    monkeypatch.setattr(tasks.tempfile, "TemporaryFile", lambda: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb", 0))
     with pytest.raises(TaskError, match=r"No space left on device.*set TMPDIR to a folder with room"):
         next(load("toy"))
 

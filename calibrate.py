@@ -237,6 +237,33 @@ class Graded(NamedTuple):
     task: str
 
 
+class Bar:
+    """Programs graded: a bar on a terminal, a line a minute elsewhere."""
+
+    def __init__(self, most: int) -> None:
+        from tqdm import tqdm
+
+        self.most, self.done, self.start = most, 0, time.monotonic()
+        self.bar = tqdm(
+            total=most, unit="program", file=sys.stderr, disable=not sys.stderr.isatty(), dynamic_ncols=True
+        )
+
+    def step(self) -> None:
+        self.done += 1
+        self.bar.update()
+
+    def left_out(self, programs: int) -> None:
+        self.most -= programs
+        self.bar.total = self.most
+
+    async def beat(self, every: float = 60.0) -> None:
+        while self.bar.disable:
+            await asyncio.sleep(every)
+            rate = self.done / (time.monotonic() - self.start) * 60
+            left = f"about {(self.most - self.done) / rate:,.0f} min left" if rate else "none yet"
+            note(f"{self.done:,} of {self.most:,} programs, {rate:,.0f}/min, {left}")
+
+
 class Sheet:
     """Letters by (task, program, tests): what checks.jsonl holds, and what is added to it."""
 
@@ -291,7 +318,7 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
         if has_generated(task):
             break
     generated = bool(held) and has_generated(held[-1])
-    watch = Watch(choice.counts["chosen"], 0)
+    bar = Bar(choice.counts["chosen"])
     room = asyncio.Semaphore(32)  # programs whose tests are under way
 
     async with Grader(workers=a.workers, as_published=identity["as_published"]) as grader:
@@ -310,7 +337,7 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
             else:
                 graded.extend(await asyncio.gather(*(measure_one(task, tests, saved) for saved in programs)))
                 return
-            watch.not_needed(len(programs))
+            bar.left_out(len(programs))
 
         async def measure_one(task: Task, tests: Split, saved: Saved) -> Graded:
             async with room:
@@ -321,15 +348,15 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
                 if tests.fitness or not saved.shown:
                     letters = await sheet.run(grader, task, saved, tests.name("target"), tests.target, stop=True)
                     passed = letters == PASS * len(tests.target)
-                watch.bar.update()
+                bar.step()
                 return Graded(fitness, passed, task.id)
 
-        heart = asyncio.create_task(watch.beat())
+        heart = asyncio.create_task(bar.beat())
         try:
             await each(itertools.chain(held, ours), one, at_once=8)
         finally:
             heart.cancel()
-            watch.bar.close()
+            bar.bar.close()
     if missing:
         left_out[f"not in {identity['tasks']} any more"] = len(missing)
     found.update(

@@ -848,6 +848,8 @@ def cost(t: Table) -> dict[str, Any]:
         arms[arm] = bill
     stages = {name: _bill(t, np.flatnonzero(stage == name), price) for name in ("base", "arms", "noise_runs")}
     events = t.events
+    # A request that nothing closes was under way when its process ended: who had it may have charged for it.
+    unclosed = events["sent"] - sum(events[name] for name in ("answered", "retry", "refused", "fault"))
     return {
         "total": _bill(t, np.arange(len(c["run"])), price),
         "stages": stages,
@@ -858,7 +860,7 @@ def cost(t: Table) -> dict[str, Any]:
             "answered": events["answered"],
             "retries": events["retry"],
             "refused": events["refused"],
-            "possibly_billed": events["possibly_billed"],
+            "possibly_billed": events["possibly_billed"] + max(unclosed, 0),
             "faults": events["fault"],
         }
         if events

@@ -315,10 +315,13 @@ def test_wall_seconds_are_those_of_all_processes_and_a_killed_one_counts_to_its_
     events = [
         {"event": "start", "time": 100.0},
         {"event": "sent", "time": 101.0},
-        {"event": "answered", "time": 130.0},  # killed here
+        {"event": "answered", "time": 130.0},
+        {"event": "sent", "time": 130.0},  # killed here, with a request under way
         {"event": "start", "time": 1000.0},
+        {"event": "sent", "time": 1000.5},
         {"event": "retry", "time": 1001.0, "possibly_billed": True},
         {"event": "sent", "time": 1002.0},
+        {"event": "answered", "time": 1003.0},
         {"event": "end", "time": 1010.0, "code": 0},
         {"event": "start", "time": 2000.0},  # a regrade
         {"event": "end", "time": 2500.0, "code": 0},
@@ -326,7 +329,7 @@ def test_wall_seconds_are_those_of_all_processes_and_a_killed_one_counts_to_its_
     results = measure(base("t"), config(), events=events)
     assert results["seconds"] == 40 and results["cost"]["wall_seconds"] == 40.0
     assert results["cost"]["requests"] == {
-        "sent": 2, "answered": 1, "retries": 1, "refused": 0, "possibly_billed": 1, "faults": 0,
+        "sent": 4, "answered": 2, "retries": 1, "refused": 0, "possibly_billed": 2, "faults": 0,
     }  # fmt: skip
 
 

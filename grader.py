@@ -558,7 +558,7 @@ class _LeafFinder(ast.NodeTransformer):
         root, above = node, None
         while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
             root, above = (root.func if isinstance(root, ast.Call) else root.value), root
-        if not isinstance(root, ast.Name) or root.id in self.clean or root.id in self.bound:
+        if not isinstance(root, ast.Name) or root.id in self.clean | self.modules or root.id in self.bound:
             return False
         if root.id in sys.stdlib_module_names and isinstance(above, ast.Attribute):
             self.modules.add(root.id)  # nobody imports it here, and the program cannot be trusted to be it
@@ -637,7 +637,8 @@ class TestResult(NamedTuple):
     cpu_seconds: float = 0.0
     got_start: int = 0
 
-    __test__ = False  # type: ignore[misc]  # pytest, this is no test of yours
+
+TestResult.__test__ = False  # type: ignore[attr-defined]  # for pytest, which takes the name for a test's
 
 
 RULES = 1  # goes up whenever the same program on the same tests could get another verdict

@@ -5,10 +5,10 @@
         program process   _serve_program: compiles one program, once, and forks for each input
           test process    _run_main or _run_call: behind the inner walls, runs the program, untrusted
 
-There is no answer to be found in here: what a test wants is known to the caller alone, who compares outside. A program
-runs in one of two ways. As main: it reads the input from stdin (a regular file) and prints to stdout. As a module: it is
-loaded under another name, then the input, a piece of Python, is run in its namespace, and the value that this leaves in
-`__value__` comes back as plain data (encode, decode).
+There is no answer to be found in here: what a test wants is known to the caller alone, who compares outside. A
+program runs in one of two ways. As main: it reads the input from stdin (a regular file) and prints to stdout. As a
+module: it is loaded under another name, then the input, a piece of Python, is run in its namespace, and the value that
+this leaves in `__value__` comes back as plain data (encode, decode).
 
 The worker hands its socket to the program process and reads nothing itself, so that nothing of one program is ever in
 the memory of another. All that travels has a fixed header and raw bytes; what comes from a test process is bytes that
@@ -20,6 +20,7 @@ Left out: which walls there are (walls.py), comparing, extracting, grading (grad
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # signal itself would bring in half the library
 import builtins
 import errno
 import gc
@@ -38,21 +39,20 @@ import walls
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the worker does without these
     import asyncio
-    import socket
     import subprocess
     from typing import Any
 
-# Limits of one test. asleep: neither computing nor waiting for a processor. wall: a far backstop; 0 stands for ten times
-# the CPU seconds. memory: address space. output: stdout. timeouts: after so many of them the rest of a program's tests is
-# not run (0: always run).
+# Limits of one test. asleep: neither computing nor waiting for a processor. wall: a far backstop; 0 stands for ten
+# times the CPU seconds. memory: address space. output: stdout. timeouts: after so many of them the rest of a program's
+# tests is not run (0: always run).
 Limits = namedtuple(
     "Limits",
     "cpu_seconds asleep_seconds wall_seconds memory_bytes output_bytes timeouts",
     defaults=(6.0, 2.0, 0.0, 1 << 30, 16 << 20, 3),
 )
 
-# stdout: bytes. status: as Python reports it (negative: the signal that ended it), None if it never ran. outcome: "ended"
-# (by itself, with status 0), or why it did not. cpu_seconds: float.
+# stdout: bytes. status: as Python reports it (negative: the signal that ended it), None if it never ran. outcome:
+# "ended" (by itself, with status 0), or why it did not. cpu_seconds: float.
 Output = namedtuple("Output", "stdout status outcome cpu_seconds")
 OUTCOMES = (
     "ended", "runtime_error", "timeout", "memory_limit", "output_limit", "not_run", "syntax_error", "missing_module",
@@ -81,13 +81,12 @@ class BadValue(Exception):
 
 _DEPTH = 200
 _COUNT = struct.Struct("<I")
+_NOTHING: Any = ()
 _ITERATORS = {
-    type(x)
-    for x in (
-        iter([]), iter(()), iter(""), iter(b""), iter({}), iter({}.values()), iter({}.items()), iter(set()), iter(range(0)),
-        reversed([]), reversed({}), (x for x in ()), map(id, ()), filter(id, ()), zip(), enumerate(()),
-    )
-}  # fmt: skip
+    *(type(iter(kind(_NOTHING))) for kind in (list, tuple, dict, set, bytes)),
+    *map(type, (iter(""), iter({}.values()), iter({}.items()), iter(range(0)), reversed([]), reversed({}))),
+    *map(type, ((none for none in _NOTHING), map(id, _NOTHING), filter(id, _NOTHING), zip(), enumerate(_NOTHING))),
+}
 
 
 def encode(value: Any) -> bytes:
@@ -236,7 +235,7 @@ def _decode(data: bytes, at: int, plain_only: bool, depth: int) -> tuple[Any, in
             raise ValueError("cut off")
         return _decode_scalar(tag, payload), at + count
     items = []
-    for _ in range(count * (2 if tag in b"" else 1)):
+    for _ in range(count):
         item, at = _decode(data, at, plain_only, depth - 1)
         items.append(item)
     return _decode_items(tag, items), at
@@ -259,7 +258,7 @@ def _decode_scalar(tag: bytes, payload: bytes) -> Any:
         return decimal.Decimal(payload.decode())
     import datetime
 
-    kind = {b"Y": datetime.date, b"h": datetime.time, b"y": datetime.datetime}[tag]
+    kind: Any = {b"Y": datetime.date, b"h": datetime.time, b"y": datetime.datetime}[tag]
     return kind.fromisoformat(payload.decode())
 
 
@@ -311,7 +310,7 @@ def _hint_for(error: BaseException) -> int:
         return MEMORY_LIMIT
     if isinstance(error, ModuleNotFoundError):
         return MISSING_MODULE
-    if isinstance(error, OSError) and error.errno in (errno.EPERM, errno.EACCES):
+    if isinstance(error, OSError) and error.errno in (errno.EPERM, errno.EACCES, errno.EROFS):
         return FORBIDDEN
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return FAULT
@@ -426,7 +425,7 @@ def _imported(code: Any) -> set[str]:
 
 def _warm_up(names: set[str]) -> None:
     """Import without the after-fork hooks: a fork runs all of them, and none matters to a process with one thread."""
-    real, os.register_at_fork = os.register_at_fork, lambda **hooks: None  # type: ignore[assignment]
+    real, os.register_at_fork = os.register_at_fork, lambda **hooks: None
     try:
         for name in names:
             if name not in sys.modules:
@@ -445,6 +444,18 @@ def _compile(source: bytes) -> Any:
         return MEMORY_LIMIT
     except (SyntaxError, ValueError, RecursionError, OverflowError):
         return SYNTAX_ERROR
+
+
+class _Unless:
+    """contextlib.suppress, which the worker would have to import."""
+
+    def __init__(self, *errors: type[BaseException]) -> None:
+        self.errors = errors
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> bool:
+        return kind is not None and issubclass(kind, self.errors)
 
 
 def _read_exact(fd: int, size: int) -> bytes:
@@ -474,6 +485,7 @@ class _ProgramProcess:
         self.pending: list[bytes] = []
         self.pending_bytes = 0
         self.timeouts = 0
+        self.running = 0  # the process id of the test process, while there is one
         self.input_ready = select.poll()
         self.input_ready.register(fd, select.POLLIN)
 
@@ -494,13 +506,23 @@ class _ProgramProcess:
         resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         _limit_softly(resource.RLIM_INFINITY)
         self.own_writers = any(word in source for word in (b"open", b"Wrapper", b"Writer", b"FileIO"))
+        self.own_source = source if any(word in source for word in (b"__file__", b"argv", b"getsource")) else b""
         del source
         if not isinstance(self.code, int):
             _warm_up(_imported(self.code) & _WARM)
         gc.freeze()
         self.page[0] = 1  # compiled: from here on a death is not the program's doing
+        _signal.signal(_signal.SIGTERM, self.give_up)
         self.clean_scratch()
         self.serve()
+
+    def give_up(self, *_: object) -> None:
+        """The host has hung up: take the test process along, and leave no orphan for others to collect."""
+        if self.running:
+            with _Unless(ProcessLookupError, ChildProcessError):
+                os.kill(self.running, 9)
+                os.waitpid(self.running, 0)
+        os._exit(1)
 
     def serve(self) -> None:
         """Answer each test with a result, until the host says that there are no more."""
@@ -547,9 +569,12 @@ class _ProgramProcess:
             stdin = self.file()
             _write_all(stdin, data)
             os.lseek(stdin, 0, 0)
+        if self.own_source:  # a script finds itself beside it
+            with open("program.py", "wb") as file:
+                file.write(self.own_source)
         out = self.file()
         self.page[_HINT] = 0
-        pid = os.fork()
+        self.running = pid = os.fork()
         if pid == 0:
             try:
                 if self.mode == MODULE:
@@ -579,6 +604,7 @@ class _ProgramProcess:
     def step_in(self, stdin: int, out: int, out_as: int) -> None:
         """From here on this is the test process."""
         self.house.follow_parent()
+        _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
         if stdin >= 0:
             os.dup2(stdin, 0)
         os.dup2(out, out_as)  # the rules of the walls are in a low descriptor still
@@ -611,12 +637,11 @@ class _ProgramProcess:
                 break
             pause = _LOOK_SECONDS if house.disk_is_shared else min(max(left, 0.005), 0.25)
         _, status, usage = os.wait4(pid, 0)
+        self.running = 0
         ended.close()
         if house.tier == "limits":
-            try:
+            with _Unless(ProcessLookupError, PermissionError):  # that nothing is left of it
                 os.killpg(pid, 9)
-            except (ProcessLookupError, PermissionError):
-                pass  # nothing is left of it
         return killed_for, os.waitstatus_to_exitcode(status), usage
 
     def judge(self, killed_for: int, status: int, usage: Any, out: int) -> None:
@@ -687,10 +712,9 @@ _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def _limit_softly(memory: int) -> None:
-    try:
+    """Bound this process for a while: a hard limit could not be lifted again."""
+    with _Unless(ValueError, OSError):  # a system that does not bound address space; the self-test has found that out
         resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    except (ValueError, OSError):
-        pass  # a system that does not bound address space; the self-test has found that out
 
 
 class _Ended:
@@ -788,7 +812,10 @@ def _wait_or_hang_up(pid: int, fd: int, house: walls.Walls) -> int:
     while not ended.within(0.0):
         events = hung_up.poll(None if ended.fd >= 0 else 2)
         if any(which == fd for which, _ in events):
-            os.kill(pid, 9)
+            os.kill(pid, _signal.SIGTERM)
+            if not ended.within(1.0):
+                os.kill(pid, _signal.SIGKILL)
+            os.waitpid(pid, 0)
             os._exit(0)
     ended.close()
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -796,10 +823,8 @@ def _wait_or_hang_up(pid: int, fd: int, house: walls.Walls) -> int:
 
 def _answer_for_the_dead(fd: int, house: walls.Walls, page: mmap.mmap, status: int) -> None:
     """The program did not survive being compiled: say so for each of its tests."""
-    import signal
-
     stand_in = _ProgramProcess(fd, house, page)
-    stand_in.code = {-signal.SIGXCPU: TIMEOUT, -signal.SIGKILL: FAULT}.get(status, SYNTAX_ERROR)
+    stand_in.code = {-_signal.SIGXCPU: TIMEOUT, -_signal.SIGKILL: FAULT}.get(status, SYNTAX_ERROR)
     if stand_in.code == FAULT:
         os._exit(1)
     stand_in.limits = Limits()
@@ -815,7 +840,13 @@ class SandboxFault(Exception):
     """The machine could not run the program: no process, no memory, no disk, no walls. The text says which."""
 
 
-_START = "import sys; sys.path.insert(0, sys.argv[1]); import sandbox; del sys.path[0]; sandbox.serve(int(sys.argv[2]), *sys.argv[3:])"
+_START = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import sandbox
+del sys.path[0]
+sandbox.serve(int(sys.argv[2]), *sys.argv[3:])
+"""
 # A deep recursion needs a deep stack, and how deep it can get is settled when a process starts.
 _DEEP_STACK = 'ulimit -S -s 1000000 2>/dev/null || ulimit -S -s "$(ulimit -H -s)"; exec "$@"'
 
@@ -859,7 +890,8 @@ class Worker:
         finally:
             theirs.close()
         ours.setblocking(False)
-        await asyncio.get_running_loop().create_unix_connection(lambda: self, sock=ours)  # type: ignore[arg-type, return-value]
+        protocol: Any = self  # by its methods, not by its class: the worker imports this file without asyncio
+        await asyncio.get_running_loop().create_unix_connection(lambda: protocol, sock=ours)
         while not self.up:
             if self.results:
                 raise SandboxFault(self.results.popleft().stdout.decode("utf-8", "replace"))
@@ -974,18 +1006,20 @@ class Worker:
         return output
 
     def kill(self) -> None:
-        """End the worker and all that runs under it. wait() collects what is left."""
+        """End the worker and all that runs under it, from the leaves up: it does so when its socket closes."""
         self.lost = True
         if self.transport:
             self.transport.abort()
-        if self.process and self.process.returncode is None:
-            try:
-                os.killpg(self.process.pid, 9)
-            except (ProcessLookupError, PermissionError):
-                pass  # another user inside; it ends with its door-keeper or its socket
-            self.process.kill()
 
     def wait(self) -> None:
-        """After kill(): until the process is gone (milliseconds)."""
+        """After kill(): until the process is gone. Blocks for milliseconds."""
+        import subprocess
+
         if self.process:
-            self.process.wait()
+            try:
+                self.process.wait(3.0)
+            except subprocess.TimeoutExpired:
+                with _Unless(ProcessLookupError, PermissionError):
+                    os.killpg(self.process.pid, 9)
+                self.process.kill()
+                self.process.wait()

@@ -31,6 +31,7 @@ import resource
 import struct
 import sys
 import time
+from collections.abc import Callable
 
 THREADS = 64
 DESCRIPTORS = 64
@@ -97,7 +98,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
 
-def _call(what: str, function: ctypes._CFuncPtr, *args: object) -> int:
+def _call(what: str, function: Callable[..., int], *args: object) -> int:
     result = int(function(*args))
     if result < 0:
         code = ctypes.get_errno()

@@ -24,6 +24,7 @@ from swarm import Attempt
 from tasks import LETTERS, Task, clip
 from words import (
     CONTROL,
+    CURVES,
     MEANING,
     SHARES,
     STAGES,
@@ -49,6 +50,16 @@ PAGE_BYTES = 4_700_000  # what the page may weigh; programs are cut to fit
 CUTS = (20_000, 8_000, 4_000, 2_500, 1_500, 800, 300, 0)  # characters of a program, tried in this order
 STATEMENT = 6_000  # characters of a statement
 TAG_COLUMNS = 2
+LINKS = {
+    "thrown": "Thrown away",
+    "arms": "Arms",
+    "climb": "Climb",
+    "hidden": "Shown and hidden",
+    "moved": "Training set",
+    "hill": "Hill",
+    "cost": "Cost",
+    "tasks": "Tasks",
+}
 
 
 def page(
@@ -63,19 +74,22 @@ def page(
     attempts: walked once; of each task and arm only the best is kept, so a run of any size fits in memory. The page
     stays under 5 MB for a run of the published size: where it would not, programs are cut, and it says so.
     """
-    tasks = _browsable(results, attempts, list(cards))
-    sections = [part for make in PAGE if (part := make(results))]
-    sections.append(_hill_section(results, calibration))
+    tasks = browsable(results, attempts, list(cards))
+    parts = [make(results) for make in PAGE]
+    parts += [_hill_section(results, calibration), _more_section(results), _cost_section(results)]
+    sections = "\n".join(filter(None, parts))
     frame = FRAME.read_text(encoding="utf-8")
     script = frame[frame.rindex("<script>") + len("<script>") : frame.rindex("</script>")]
     fill = {
         "csp": f"default-src 'none'; script-src '{_csp_hash(script)}'; style-src 'unsafe-inline'; "
         "base-uri 'none'; form-action 'none'",
         "title": html.escape(title(results)),
-        "header": _header(results),
-        "sections": "\n".join(filter(None, [*sections, _more_section(results), _cost_section(results)])),
+        "header": _header(results) + _nav(sections),
+        "sections": sections,
         "footer": _footer(results, config),
     }
+    # A name may hold half of a character (a lone surrogate), which no encoding of the page could hold.
+    fill = {name: part.encode("utf-8", "replace").decode() for name, part in fill.items()}
     room = PAGE_BYTES - len(frame) - sum(len(part.encode()) for part in fill.values())
     fill["data"], cut = _fit(tasks, room)
     fill["cut"] = f"Programs are cut after {cut:,} characters to keep this page small." if cut else ""
@@ -105,7 +119,7 @@ class _Best:
             self.attempt = a
 
 
-def _browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Task]) -> dict[str, Any]:
+def browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Task]) -> dict[str, Any]:
     """The data block: every task with its best attempt of the base group and of each arm."""
     arms = list(results.get("intervals") or results.get("arms") or {})
     reruns = f"{CONTROL} re-runs"
@@ -301,11 +315,14 @@ def _header(r: Results) -> str:
             f'<section class="callout" aria-labelledby="h-warn"><h2 id="h-warn">Before you trust a figure</h2>'
             f"<ul>{items}</ul></section>"
         )
-    links = [("thrown", "Thrown away"), ("arms", "Arms"), ("climb", "Climb"), ("hidden", "Shown and hidden")]
-    links += [("moved", "Training set"), ("hill", "Hill"), ("cost", "Cost"), ("tasks", "Tasks")]
-    items = "".join(f'<li><a href="#{name}">{label}</a></li>' for name, label in links)
-    parts.append(f'<nav aria-label="Sections"><ul>{items}</ul></nav>')
     return "\n".join(filter(None, parts))
+
+
+def _nav(sections: str) -> str:
+    """Links to the sections that there are."""
+    there = [*re.findall(r'<section id="(\w+)"', sections), "tasks"]
+    items = "".join(f'<li><a href="#{name}">{label}</a></li>' for name, label in LINKS.items() if name in there)
+    return f'<nav aria-label="Sections"><ul>{items}</ul></nav>'
 
 
 def _thrown_section(r: Results) -> str:
@@ -582,16 +599,25 @@ def _moved_section(r: Results) -> str:
 
 
 def _hill_section(r: Results, calibration: Mapping[str, Any] | None) -> str:
-    """Does the fitness predict a pass. Each curve of calibration.json that holds a verdict and a table is drawn."""
+    """Does the fitness predict a pass: every curve of calibration.json, or the command that makes one."""
     curves = hill_curves(calibration)
     if not curves:
-        said = (
-            "Not known for this run. It costs grading time and no call: python calibrate.py --out with this run's "
-            "folder regrades the saved programs and says hill, cliff or noise."
+        return _section(
+            "hill",
+            "Is the fitness a hill",
+            "<p>Not known for this run. It takes grading time and no call: <code>python calibrate.py --out</code> with "
+            "this run's folder runs the saved programs on more tests and says hill, cliff or noise.</p>",
         )
-        return _section("hill", "Is the fitness a hill", _p(said))
-    parts = []
-    for name, curve in curves:
+    assert calibration is not None
+    counts, parts = calibration.get("counts") or {}, []
+    if counts.get("chosen"):
+        left = "".join(
+            f" Left out: {plural(n, 'task')}, {why}." for why, n in (calibration.get("left_out") or {}).items()
+        )
+        said = f"{counts['chosen']:,} programs of {plural(counts.get('tasks', 0), 'task')}: {calibration.get('tests')}."
+        parts.append(_p(said + left, quiet=True))
+    for name, curve in curves.items():
+        word = html.escape(str(curve["verdict"]).replace("_", " "))
         rows = [
             [
                 row["bucket"],
@@ -608,12 +634,11 @@ def _hill_section(r: Results, calibration: Mapping[str, Any] | None) -> str:
         ]
         head = ["", "AUC [95%]", "passes", "fails", "tasks"]
         parts += [
-            f"<h3>{html.escape(name)}</h3>" if len(curves) > 1 else "",
-            f'<p><span class="word">{html.escape(str(curve["verdict"]).replace("_", " "))}</span>: '
-            f"{html.escape(str(curve.get('why') or ''))}.</p>",
-            plots.hill(curve),
+            f"<h3>{html.escape(CURVES[name])}?</h3>" if name != "fitness" else "",
+            f'<p><span class="word">{word}</span>: {html.escape(str(curve.get("why") or ""))}.</p>',
+            plots.hill(name, curve),
             _numbers(
-                _table("Pass rate by fitness, points [95% interval]", ["fitness", "programs", "passes", "rate"], rows),
+                _table("Pass rate, points [95% interval]", ["bucket", "programs", "passes", "rate"], rows),
                 _table("Rank of passes above fails", head, areas) if areas else "",
             ),
         ]

@@ -25,6 +25,8 @@ STEP = tuple(f"#0a0d0{i}" for i in range(5))
 PALETTE = {INK: "ink", MUTED: "muted", RULE: "rule", PAPER: "paper", ACCENT: "accent", SOFT: "soft"}
 PALETTE |= {colour: f"a{i}" for i, colour in enumerate(ARM)} | {colour: f"s{i}" for i, colour in enumerate(STEP)}
 MARKERS = "osD^vP*X"
+LINE: dict[str, Any] = {"markersize": 5, "linewidth": 1.8, "clip_on": False}  # a mark at 0 is drawn whole
+BROKEN: dict[str, Any] = {"linestyle": (0, (2, 2)), "markerfacecolor": PAPER}
 
 
 class Canvas(NamedTuple):
@@ -45,9 +47,8 @@ class Canvas(NamedTuple):
         text = text[text.index("<svg") :]
         text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
         text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
-        text = re.sub(
-            r' id="(?:[a-z]+\d*d?_\d+)"', "", text
-        )  # figure_1, text_3, ...: named in every plot, used in none
+        text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)  # it would hold for the whole page
+        text = re.sub(r' id="[\w.]+_\d+"', "", text)  # figure_1, text_3, ...: named in every plot, used in none
         text = re.sub(r"font: ([\d.]+px) [^;\"]+", r"font-size: \1", text)
         text = re.sub(
             r"<svg [^>]*?viewBox=\"([^\"]+)\"[^>]*>",
@@ -196,24 +197,13 @@ def _curve(
         low, high = [row[2] for row in banded], [row[3] for row in banded]
         axis.fill_between([row[0] for row in banded], low, high, color=colour, alpha=0.13, linewidth=0)
     few = len(x) <= 8
-    axis.plot(
-        x,
-        [row[1] for row in rows],
-        color=colour,
-        marker=marker if few else None,
-        markersize=5,
-        linewidth=1.8,
-        label=name,
-    )
+    axis.plot(x, [row[1] for row in rows], color=colour, marker=marker if few else None, label=name, **LINE)
 
 
 def _legend(plot: Canvas, looks: Mapping[str, tuple[str, str]], arms: Iterable[str]) -> None:
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D([], [], color=looks[arm][0], marker=looks[arm][1], markersize=5, linewidth=1.8, label=arm)
-        for arm in arms
-    ]
+    handles = [Line2D([], [], color=looks[arm][0], marker=looks[arm][1], label=arm, **LINE) for arm in arms]
     plot.figure.legend(
         handles=handles, loc="outside upper left", ncols=len(handles), frameon=False, fontsize=9, labelcolor=INK
     )
@@ -240,7 +230,7 @@ def coverage(r: Results) -> str:
         ]
         _curve(axis, rows, looks[arm], arm)
         for at in range(r["budget"]["N"], len(rows) + 1, r["budget"]["N"]):
-            axis.plot([rows[at - 1][0]], [rows[at - 1][1]], looks[arm][1], color=looks[arm][0], markersize=5)
+            axis.plot([rows[at - 1][0]], [rows[at - 1][1]], looks[arm][1], color=looks[arm][0], **LINE)
     axis.set_xlabel(f"samples a task (marks: a round is complete; band: 95% for {CONTROL})")
     axis.set_ylabel("% of tasks with a pass")
     axis.set_ylim(bottom=0)
@@ -283,17 +273,8 @@ def hidden(climb: Mapping[str, Any]) -> str:
         whole = [100 * x["passed"] / x["programs"] for x in rounds]
         colour, _ = looks[arm]
         axis.fill_between(at, whole, shown, color=colour, alpha=0.13, linewidth=0)
-        axis.plot(at, shown, color=colour, marker="o", markersize=5, linewidth=1.8)
-        axis.plot(
-            at,
-            whole,
-            color=colour,
-            marker="o",
-            markersize=5,
-            linewidth=1.8,
-            linestyle=(0, (2, 2)),
-            markerfacecolor=PAPER,
-        )
+        axis.plot(at, shown, color=colour, marker="o", **LINE)
+        axis.plot(at, whole, color=colour, marker="o", **LINE, **BROKEN)
         axis.set_title(arm, fontsize=10, loc="left", color=INK)
         _whole_axis(axis, [x["round"] for x in row["rounds"]])
         axis.set_xlabel("round")
@@ -302,18 +283,8 @@ def hidden(climb: Mapping[str, Any]) -> str:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=INK, marker="o", markersize=5, linewidth=1.8, label="every visible test"),
-        Line2D(
-            [],
-            [],
-            color=INK,
-            marker="o",
-            markersize=5,
-            linewidth=1.8,
-            linestyle=(0, (2, 2)),
-            markerfacecolor=PAPER,
-            label="and every hidden test",
-        ),
+        Line2D([], [], color=INK, marker="o", label="every visible test", **LINE),
+        Line2D([], [], color=INK, marker="o", label="and every hidden test", **LINE, **BROKEN),
     ]
     plot.figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False, fontsize=9, labelcolor=INK)
     return plot.svg()
@@ -348,20 +319,21 @@ def moved(r: Results) -> str:
     return plot.svg()
 
 
-def hill(curve: Mapping[str, Any]) -> str:
+def hill(name: str, curve: Mapping[str, Any]) -> str:
     rows = curve["table"]
-    plot = canvas("Pass rate by bucket of fitness, with 95% intervals", 2.7)
+    what = {"by_parent": "the parent's fitness", "judge": "the judge's answer"}.get(name, "fitness")
+    plot = canvas(f"Pass rate by bucket of {what}, with 95% intervals", 2.7)
     (axis,) = plot.axes
     for i, row in enumerate(rows):
         if row["n"]:
             axis.plot(
                 [i, i], [100 * row["lo"], 100 * row["hi"]], color=ACCENT, linewidth=2, alpha=0.55, solid_capstyle="butt"
             )
-            axis.plot([i], [100 * row["rate"]], "o", color=ACCENT, markersize=7)
+            axis.plot([i], [100 * row["rate"]], "o", color=ACCENT, markersize=7, clip_on=False)
         else:
             axis.text(i, 1, "none", ha="center", color=MUTED, fontsize=8.5)
     axis.set_xticks(range(len(rows)), [f"{row['bucket']}\nn {row['n']:,}" for row in rows])
-    axis.set_xlabel("fitness, and programs in the bucket")
+    axis.set_xlabel(f"{what}, and programs in the bucket")
     axis.set_ylabel("% that pass")
     axis.set_ylim(bottom=0)
     axis.set_xlim(-0.5, len(rows) - 0.5)

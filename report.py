@@ -33,6 +33,7 @@ from words import (
     Results,
     big,
     estimate,
+    hill_curves,
     hill_line,
     listed,
     noise_words,
@@ -341,8 +342,8 @@ TEXT: tuple[Callable[[Results, Paper], list[str]], ...] = (
 
 def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper) -> list[str]:
     """Whether the fitness is a hill, or the command that tells."""
-    if calibration and (line := hill_line(calibration)):
-        return paper.wrap(line)
+    if curves := hill_curves(calibration):
+        return [line for name, curve in curves.items() for line in paper.wrap(hill_line(name, curve))]
     if r.get("dry_run") or not sum(r["p0_histogram"]):
         return []
     return paper.wrap("Can a search climb this fitness? No calls needed to know: python calibrate.py --out FOLDER")

@@ -135,19 +135,15 @@ def power_words(r: Results) -> str:
     return words + "."
 
 
-def hill_line(calibration: Mapping[str, Any]) -> str:
-    """The verdict of each curve of a calibration, and why, in one line."""
-    said = [f"{name}: {curve['verdict']}, {curve.get('why')}" for name, curve in hill_curves(calibration)]
-    return f"Is the fitness a hill? {'; '.join(said).replace('_', ' ')}." if said else ""
+# The curves of a calibration that are told, in this order, and what each is called.
+CURVES = {"fitness": "Is the fitness a hill", "by_parent": "By its parent's fitness", "judge": "Is the judge a hill"}
 
 
-def hill_curves(calibration: Mapping[str, Any] | None) -> list[tuple[str, Mapping[str, Any]]]:
-    """The curves of a calibration: itself, or each of its values, if it has a verdict and a table."""
-    if not calibration:
-        return []
-    found = [("fitness", calibration)] if _is_curve(calibration) else []
-    return found + [(name.replace("_", " "), value) for name, value in calibration.items() if _is_curve(value)]
+def hill_curves(calibration: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
+    """Name -> curve (as `measure.hill` makes it) of everything in calibration.json that has a verdict."""
+    return {name: (calibration or {})[name] for name in CURVES if (calibration or {}).get(name, {}).get("verdict")}
 
 
-def _is_curve(value: Any) -> bool:
-    return isinstance(value, Mapping) and "verdict" in value and "table" in value
+def hill_line(name: str, curve: Mapping[str, Any]) -> str:
+    """The verdict of one curve, and why."""
+    return f"{CURVES[name]}? {str(curve['verdict']).replace('_', ' ')}: {curve.get('why')}."

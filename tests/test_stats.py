@@ -8,10 +8,11 @@ import json
 import math
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stats
@@ -38,7 +39,7 @@ def numbers(value):
     return math.nan if value == "nan" else value
 
 
-def arms(given_):
+def arms(given_: Any) -> tuple[list[float], list[float]]:
     if "table" not in given_:
         return numbers(given_["a"]), numbers(given_["b"])
     t = given_["table"]
@@ -228,6 +229,7 @@ def test_ties_count_as_extreme():
 
 
 # ── Independent libraries ────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
 def test_intervals_against_statsmodels(level):
     from statsmodels.stats.proportion import proportion_confint
@@ -239,6 +241,7 @@ def test_intervals_against_statsmodels(level):
                 assert stats.proportion_ci(k, n, level, mine) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_mcnemar_against_statsmodels():
     from statsmodels.stats.contingency_tables import mcnemar
 
@@ -248,6 +251,7 @@ def test_mcnemar_against_statsmodels():
         assert stats.compare_paired(a, b).p_value == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_holm_against_statsmodels():
     from statsmodels.stats.multitest import multipletests
 
@@ -258,6 +262,7 @@ def test_holm_against_statsmodels():
     assert stats.holm([]).size == 0
 
 
+@pytest.mark.slow
 def test_q_is_cochrans():
     from statsmodels.stats.contingency_tables import cochrans_q
 
@@ -406,7 +411,7 @@ def told(a, b, margin=0.05):
     return stats.verdict(c, c.p_value, stats.equivalent(a, b, margin))
 
 
-def table(both, b_only, a_only, neither):
+def table(both: int, b_only: int, a_only: int, neither: int) -> tuple[list[float], list[float]]:
     return arms({"table": {"both": both, "b_only": b_only, "a_only": a_only, "neither": neither}})
 
 
@@ -556,6 +561,7 @@ def test_relabelling_mirrors_the_answer(pairs):
     assert told(b, a) == mirror.get(told(a, b), told(a, b))
 
 
+@settings(max_examples=40)
 @given(shares)
 def test_relabelling_mirrors_the_answer_for_rates(pairs):
     a, b = columns(pairs, unit=24)
@@ -704,7 +710,7 @@ def test_bonett_price_covers_every_difference(n, most, floor):
     assert min(bonett_price_coverage(n, most, deltas, 0.001)) > floor
 
 
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", [60, pytest.param(220, marks=pytest.mark.slow)])
 def test_better_is_rarely_said_of_equal_arms(n):
     """Holm over three arms says `better` of none unless some p <= alpha/3: at most three times that exact size."""
     bound = max(3 * stats.power_paired(n, 0, psi, 0.05 / 3) for psi in np.arange(0.005, 1, 0.005))

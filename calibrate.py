@@ -129,21 +129,17 @@ def choose(folder: Folder, a: argparse.Namespace) -> Choice:
             return folder.attempts()
         return regraded(folder.attempts(), folder.checks(), config["grades"])
 
-    table = tabulate(attempts(), config, folder.cards())
+    table = tabulate((attempt for attempt in attempts() if attempt.arm == "base"), config, folder.cards())
     wanted = table.base.done if a.population == "all" else table.all_fail
     tasks = {task for task, use in zip(table.tasks, wanted, strict=True) if use}
-    known = {arm for arm, _ in table.runs}
-    if a.arms and (odd := set(a.arms) - known):
-        raise BadInput(
-            f"{a.out} has no attempts of {', '.join(sorted(odd))}; --arms may name {', '.join(sorted(known))}"
-        )
-    del table
+    known: set[str] = set()
 
     found: dict[str, dict[str, Saved]] = defaultdict(dict)
     bests: dict[tuple[str, str], tuple[float, bool]] = {}
     links: list[tuple[str, str, bool]] = []  # task, parent, did the child pass
     seen = 0
     for attempt in attempts():
+        known.add(attempt.arm)
         if attempt.task_id not in tasks:
             continue
         bests[attempt.task_id, attempt.slot.within_task()] = attempt.fitness, attempt.passed
@@ -165,6 +161,9 @@ def choose(folder: Folder, a: argparse.Namespace) -> Choice:
                 attempt.visible_passed == attempt.visible_total,
                 attempt.hidden_passed == attempt.hidden_total,
             )
+    if odd := set(a.arms or ()) - known:
+        names = ", ".join(sorted(known))
+        raise BadInput(f"{a.out} has no attempts of {', '.join(sorted(odd))}; --arms may name {names}")
     programs = {
         task: sorted(those.values(), key=lambda one: _lot(a.seed, task, one.program))[: a.per_task]
         for task, those in sorted(found.items())

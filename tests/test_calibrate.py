@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from records import Log
 from swarm import Attempt
 from tasks import Task, Test, card, load
 
+ROOT = Path(calibrate.__file__).parent
 PLOT = calibrate.plot
 Go = Any  # the command in this process: (exit code, stdout, stderr)
 
@@ -425,3 +429,27 @@ def test_fitness_and_judge_stand_side_by_side(tmp_path: Path, go: Go, judged: Pa
     go("--records")
     got = made(tmp_path)
     assert {"fitness", "by_parent", "judge"} <= set(got) and got["judge"]["asked"] == 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how, code", [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
+def test_a_command_that_is_stopped_or_killed_goes_on(tmp_path: Path, how: signal.Signals, code: int) -> None:
+    slow = "import time\ntime.sleep(0.01)\n"
+    out = lay(tmp_path, [row("t")], {"t": [slow + right_below(k) for k in (10, 20, 30, 40, 50, 60)]})
+    command = [sys.executable, "calibrate.py", "--out", str(out), "--workers", "1"]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    written = out / "checks.jsonl"
+    while process.poll() is None and (not written.exists() or written.read_bytes().count(b"\n") < 3):
+        time.sleep(0.05)
+    process.send_signal(how)
+    said, err = process.communicate(timeout=60)
+    assert process.returncode == code and said == "" and not (out / "calibration.json").exists()
+    assert code == -9 or ("interrupted" in err and "to continue: python" in err)
+    assert "Traceback" not in err
+    kept = written.read_text().splitlines()
+    assert 3 <= len(kept) < 12
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "Is the fitness a hill?" in done.stdout
+    lines = written.read_text().splitlines()
+    assert lines[: len(kept)] == kept and len(lines) == 12
+    assert len({(r["program"], r["tests"]) for r in checks(tmp_path)}) == 12

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
@@ -239,16 +238,12 @@ def test_counts_on_bars_can_be_read_in_both_schemes() -> None:
 
 # ── in a browser ─────────────────────────────────────────────────────────────────────────────────────────
 
-pytestmark: list[Any] = []
 browser_only = [
     pytest.mark.slow,
     pytest.mark.skipif(
         found() is None, reason="NO BROWSER: report.html was not tried in one; apt-get install chromium"
     ),
 ]
-if found() is None:
-    warnings.filterwarnings("default")
-    warnings.warn("no Chromium: the tests of report.html in a browser are skipped", stacklevel=1)
 
 
 def in_browser(test: Any) -> Any:

@@ -39,7 +39,7 @@ def numbers(value):
     return math.nan if value == "nan" else value
 
 
-def arms(given_: Any) -> tuple[list[float], list[float]]:
+def arms(given_: Any) -> tuple[list[Any], list[Any]]:
     if "table" not in given_:
         return numbers(given_["a"]), numbers(given_["b"])
     t = given_["table"]
@@ -411,7 +411,7 @@ def told(a, b, margin=0.05):
     return stats.verdict(c, c.p_value, stats.equivalent(a, b, margin))
 
 
-def table(both: int, b_only: int, a_only: int, neither: int) -> tuple[list[float], list[float]]:
+def table(both: int, b_only: int, a_only: int, neither: int) -> tuple[list[Any], list[Any]]:
     return arms({"table": {"both": both, "b_only": b_only, "a_only": a_only, "neither": neither}})
 
 

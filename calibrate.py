@@ -444,7 +444,11 @@ def text(made: dict[str, Any]) -> str:
             "",
             *_areas(fitness),
             "",
-            *_table("parent's fitness", made["by_parent"], "children that pass, whose parent does not"),
+            *(
+                _table("parent's fitness", made["by_parent"], "children that pass, whose parent does not")
+                if made["by_parent"]["n"]
+                else ["no program here was refined from another, so there is no curve by parent"]
+            ),
             "",
         ]
     if judge := made.get("judge"):
@@ -461,7 +465,7 @@ def text(made: dict[str, Any]) -> str:
         ]
     names = {"fitness": "Is the fitness a hill", "by_parent": "By its parent", "judge": "Is the judge a hill"}
     for name, title in names.items():
-        if name in made:
+        if name in made and made[name]["n"]:
             word = made[name]["verdict"].replace("_", " ")
             out += textwrap.wrap(f"{title}? {word}: {made[name]['why']}.", 80)
     return "\n".join(out)
@@ -502,7 +506,9 @@ def plot(made: dict[str, Any]) -> dict[str, bytes]:
     from matplotlib.figure import Figure
 
     titles = {"fitness": "by fitness", "by_parent": "by the parent's fitness", "judge": "by the judge's answer"}
-    shown = [name for name in titles if name in made]
+    shown = [name for name in titles if name in made and made[name]["n"]]
+    if not shown:
+        return {}
     with matplotlib.rc_context({"svg.hashsalt": "calibration", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(4.4 * len(shown), 3.4), layout="constrained")
         for axis, name in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
@@ -518,7 +524,7 @@ def plot(made: dict[str, Any]) -> dict[str, bytes]:
             axis.set_title(f"{titles[name]}: {made[name]['verdict'].replace('_', ' ')}", fontsize=10)
             axis.set_ylabel("% that pass, 95% interval")
             axis.set_xlim(-0.5, len(rows) - 0.5)
-            axis.set_ylim(0, None if any(row["n"] for row in rows) else 100)
+            axis.set_ylim(0, None)
             axis.spines[["top", "right"]].set_visible(False)
         files = {}
         for kind in ("svg", "png"):

@@ -41,7 +41,7 @@ from plan import (
     task_set,
 )
 from swarm import Attempt
-from table import Play, Table, tabulate
+from table import SLOT_SECONDS, Play, Table, tabulate
 from tasks import LETTERS, OUTCOMES, Task
 
 TRUNCATED_WARNING = 0.10  # share of replies cut at max_tokens above which the figures describe the cap
@@ -387,10 +387,15 @@ def _spread(passes: Any, drawn: Any) -> dict[str, int]:
 
 
 def training_set(t: Table) -> dict[str, Any]:
-    """How the set that a selector keeps moves with the extra samples. Refined rounds are off-policy and stand apart."""
+    """How the set that a selector keeps moves with the extra samples.
+
+    On-policy is what answers the bare prompt of the base group; refined attempts are not, and stand apart.
+    """
     c = t.columns
-    arms = [t.runs[run][0] for run in c["run"]]
-    fresh = np.array([arm in ("base", "round0", CONTROL) for arm in arms], dtype=bool) | (c["round"] == 0)
+    rows = t.base.row[:, 0]
+    bare = np.where(rows >= 0, t.of("prompt", rows, -1), -1).max(axis=1, initial=-1)  # (tasks,)
+    unled = np.array([parent is None for parent in c["parent"]], dtype=bool)
+    fresh = unled & (c["prompt"] == bare[c["task"]])
     done = t.base.done
     count = len(t.tasks)
 
@@ -865,8 +870,17 @@ def cost(t: Table) -> dict[str, Any]:
         }
         if events
         else None,
+        "slots": _slots(events),
         "wall_seconds": t.seconds,
     }
+
+
+def _slots(events: Counter[str]) -> dict[str, float] | None:
+    """Shares of the endpoint's slot-time: busy, idle for the grader's sake, idle with nothing left to ask."""
+    seconds = [events[name] for name in SLOT_SECONDS]
+    if not sum(seconds):
+        return None
+    return dict(zip(("busy", "grader", "nothing_to_ask"), (float(s / sum(seconds)) for s in seconds), strict=True))
 
 
 def _bill(t: Table, rows: Any, price: Any) -> dict[str, Any]:

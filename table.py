@@ -26,6 +26,7 @@ from plan import CONTROL, Settings
 from swarm import Attempt, same_program
 from tasks import Task
 
+SLOT_SECONDS = ("busy_slot_seconds", "grading_slot_seconds", "work_slot_seconds")  # busy; idle by what was missing
 Columns = dict[str, Any]  # name -> array, one entry an attempt
 
 
@@ -62,7 +63,7 @@ class Table:
 
     config: Mapping[str, Any]
     plan: Mapping[str, Any] | None
-    events: Counter[str]  # events by name, and "possibly_billed"
+    events: Counter[str]  # events by name, and "possibly_billed"; the slot-seconds of the sampling, by name
     seconds: float | None  # wall time over all processes, None = unknown
     tags: dict[str, Mapping[str, str]]  # of the tasks that have a card
     tasks: list[str]
@@ -152,6 +153,7 @@ class _Row(NamedTuple):
     signature: str  # a letter a visible test
     program: int  # equal programs, equal number; -1 without a program
     reply: int
+    prompt: int
     truncated: bool
     thinking: bool  # cut before its answer began
     empty: bool
@@ -191,6 +193,7 @@ def tabulate(
     runs: dict[tuple[str, int], int] = {}
     replies: dict[bytes, int] = {}
     programs: dict[bytes, int] = {}
+    prompts: dict[bytes, int] = {}
     texts: dict[Any, int] = {}
     duplicates = 0
     for a in attempts:
@@ -218,6 +221,7 @@ def tabulate(
                 signature=a.visible_tests,
                 program=-1 if text is None else _number(programs, text),
                 reply=_number(replies, a.reply),
+                prompt=_number(prompts, a.prompt_sha),
                 truncated=truncated,
                 thinking=truncated
                 and ((empty and bool(a.reasoning)) or ("<think>" in a.reply and "</think>" not in a.reply)),
@@ -247,7 +251,7 @@ def tabulate(
     columns: Columns = {
         name: np.array([getattr(row, name) for row in kept], dtype=dtype)
         for name, dtype in {
-            **dict.fromkeys(("run", "round", "particle", "program", "reply"), np.int64),
+            **dict.fromkeys(("run", "round", "particle", "program", "reply", "prompt"), np.int64),
             **dict.fromkeys(("passed", "shown", "half", "truncated", "thinking", "empty"), bool),
             **dict.fromkeys(("fitness", "hidden", "prompt_tokens", "completion_tokens"), float),
             **dict.fromkeys(("cpu_seconds", "latency_seconds", "time"), float),
@@ -289,6 +293,8 @@ def _events(events: Iterable[Mapping[str, Any]]) -> tuple[Counter[str], float | 
         name = str(event.get("event"))
         counted[name] += 1
         counted["possibly_billed"] += bool(event.get("possibly_billed"))
+        if name == "slots":
+            counted.update({key: event[key] for key in SLOT_SECONDS})
         time = float(event.get("time") or 0.0)
         if name == "start":
             spans.append([time, time])

@@ -228,6 +228,12 @@ def test_training_set_keeps_refined_rounds_apart() -> None:
     assert moved["on_policy"]["under_20"] == 2
 
 
+def test_an_arm_whose_round_0_is_not_the_bare_prompt_is_off_policy() -> None:
+    hinted = [replace(a, prompt_sha="hint") for a in play("t", "hint", 0)]
+    moved = measure([*base("t"), *hinted], config(arms=["hint"]))["training_set"]
+    assert (moved["on_policy"]["none"], moved["with_refined"]["none"]) == (1, 0)
+
+
 def test_near_miss_and_unrescued() -> None:
     attempts = [
         *base("half", near=True),  # its best passes 3 of 5

@@ -89,7 +89,7 @@ def flags() -> Flags:
     plan.add_argument("--noise-runs", type=count(0), default=0, help="re-runs of resample (default: 0)")
     plan.add_argument("--full-budget", action=argparse.BooleanOptionalAction, default=None, help="go on after a "
                       "rescue (default: only for mbpp-bundle)")  # fmt: skip
-    plan.add_argument("--margin", type=float, metavar="POINTS", help="of equivalence (default: 5; 1 per sample)")
+    plan.add_argument("--margin", type=_margin, metavar="POINTS", help="of equivalence (default: 5; 1 per sample)")
     folder.add_argument("--out", help="the run folder (default: out, or out-dry for a dry run)")
     folder.add_argument("--fresh", action="store_true", help="move an old folder aside (out.1) and begin anew")
     folder.add_argument("--reuse", action="store_true", help="report from the folder, no calls")
@@ -114,6 +114,16 @@ def _arms(text: str) -> list[str]:
         if name not in ARMS:
             raise argparse.ArgumentTypeError(f"there is no arm {name!r}; there are {', '.join(ARMS)}")
     return list(dict.fromkeys(names))
+
+
+def _margin(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is no margin: give points above 0 and under 100")
+    return value
 
 
 def settings(parser: Flags, argv: list[str] | None) -> argparse.Namespace:

@@ -161,10 +161,10 @@ def _noise_runs(t: Table) -> tuple[Any, Any]:
 
 
 def _exported(t: Table) -> set[tuple[int, int]]:
-    """(task, program) of the distinct passing programs that the arms wrote on the tasks given to them."""
+    """(task, program) of the distinct passing programs of the arms where no base attempt passed: what export writes."""
     found: set[tuple[int, int]] = set()
     for arm in t.arms:
-        row = t.play(arm).row[t.given]
+        row = t.play(arm).row[~t.base.rescued]
         hits = row[t.of("passed", row, False).astype(bool)]
         found.update(zip(t.columns["task"][hits].tolist(), t.columns["program"][hits].tolist(), strict=True))
     return found
@@ -651,9 +651,9 @@ def anchoring(t: Table) -> dict[str, Any]:
 def _overlaps(lines: list[Any]) -> Any:
     """(n, n) Dice overlaps of n programs as sets of numbered lines: one product of 0/1 rows."""
     sizes = np.array([len(one) for one in lines])
-    _, place = np.unique(np.concatenate([np.asarray(one, dtype=np.int64) for one in lines]), return_inverse=True)
+    place = np.concatenate([np.asarray(one, dtype=np.int64) for one in lines])
     marks = np.zeros((len(lines), int(place.max(initial=-1)) + 1), dtype=np.float32)
-    marks[np.repeat(np.arange(len(lines)), sizes), place.ravel()] = 1
+    marks[np.repeat(np.arange(len(lines)), sizes), place] = 1
     total = sizes[:, None] + sizes[None, :]
     return np.where(total > 0, 2 * (marks @ marks.T) / np.maximum(total, 1), 1.0)
 

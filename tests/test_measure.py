@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from lay_out import ARMS, COUNTS, attempt, base, config, hits, lay_out, names, play, published, run
 
 import measure as m
+from export import FORMATS
 from measure import measure
 from plan import make_plan, plan_digest
 from swarm import Attempt, same_program
@@ -137,6 +138,21 @@ def test_rescued_rows_are_distinct_programs_of_the_arms_alone() -> None:
     results = measure(same, conf)
     assert results["rescued_rows"] == 2  # the same program on two tasks is two rows, on one task one
     assert results["pooled"]["rows_tasks"] == 2
+
+
+@given(st.lists(st.sampled_from(["z\ny", "z\ny  \n", "z", None]), min_size=6, max_size=6), st.booleans())
+@settings(max_examples=8, deadline=None)
+def test_rescued_rows_are_the_rows_that_export_writes(codes: list[str | None], torn: bool) -> None:
+    attempts = [*base("a", group=2), *base("b", 1, group=2)][torn:]  # a base group that is not whole, or is
+    for i, code in enumerate(codes):
+        ok = code is not None
+        for task in "ab":
+            attempts.append(attempt(task, ["ring", "resample"][i % 2], i // 4, i // 2 % 2, 0, passed=ok, code=code))
+    conf = config(arms=["resample", "ring"], particles=1, rounds=2, base_samples=2, noise_runs=1)
+    conf["data"] = {"licence": None}
+    cards = [Task(name, name, "?", "stdio", (Test("1", "1"),)) for name in "ab"]
+    rows = FORMATS["rows"]([a for a in attempts if a.passed], cards, conf)
+    assert measure(attempts, conf)["rescued_rows"] == rows.count("\n")
 
 
 def test_paired_counts_and_the_sharper_control() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -68,7 +68,7 @@ class Table:
     tags: dict[str, Mapping[str, str]]  # of the tasks that have a card
     tasks: list[str]
     columns: Columns
-    lines: list[Any]  # row -> identifiers of the program's (line, how often before), None without a program
+    lines: list[Any]  # row -> numbers of the program's (line, how often before) within its task, None without a program
     runs: list[tuple[str, int]]  # code of a run -> (arm, rerun)
     shown: dict[tuple[int, str], int]  # (task, "arm/rerun/round/particle") -> row
     duplicates: int
@@ -193,8 +193,8 @@ def tabulate(
     runs: dict[tuple[str, int], int] = {}
     replies: dict[bytes, int] = {}
     programs: dict[bytes, int] = {}
-    prompts: dict[bytes, int] = {}
-    texts: dict[Any, int] = {}
+    prompts: dict[str, int] = {}
+    texts: defaultdict[str, dict[Any, int]] = defaultdict(dict)  # a task each: small ones are faster
     duplicates = 0
     for a in attempts:
         run = runs.setdefault((a.arm, a.rerun), len(runs))
@@ -221,7 +221,7 @@ def tabulate(
                 signature=a.visible_tests,
                 program=-1 if text is None else _number(programs, text),
                 reply=_number(replies, a.reply),
-                prompt=_number(prompts, a.prompt_sha),
+                prompt=prompts.setdefault(a.prompt_sha, len(prompts)),
                 truncated=truncated,
                 thinking=truncated
                 and ((empty and bool(a.reasoning)) or ("<think>" in a.reply and "</think>" not in a.reply)),
@@ -235,7 +235,7 @@ def tabulate(
                 social=a.social,
             ),
             # The re-runs and the base group are not compared text by text.
-            _line_numbers(texts, text) if text is not None and a.arm != "base" and a.rerun == 0 else None,
+            _line_numbers(texts[a.task_id], text) if text is not None and a.arm != "base" and a.rerun == 0 else None,
         )
     del texts, replies, programs
 
@@ -248,8 +248,9 @@ def tabulate(
     tasks = sorted(tags.keys() | {key[0] for key in order})
     where = {task: i for i, task in enumerate(tasks)}
     kept = [rows[key][0] for key in order]
+    values = dict(zip(_Row._fields, zip(*kept, strict=True), strict=True)) if kept else dict.fromkeys(_Row._fields, ())
     columns: Columns = {
-        name: np.array([getattr(row, name) for row in kept], dtype=dtype)
+        name: np.array(values[name], dtype=dtype)
         for name, dtype in {
             **dict.fromkeys(("run", "round", "particle", "program", "reply", "prompt"), np.int64),
             **dict.fromkeys(("passed", "shown", "half", "truncated", "thinking", "empty"), bool),
@@ -258,7 +259,7 @@ def tabulate(
             **dict.fromkeys(("outcome", "signature", "parent", "social"), object),
         }.items()
     }
-    columns["task"] = np.array([where[row.task] for row in kept], dtype=np.int64)
+    columns["task"] = np.array([where[task] for task in values["task"]], dtype=np.int64)
     shown_slots = {
         (where[row.task], "{}/{}/{}/{}".format(*names[row.run], row.round, row.particle)): i
         for i, row in enumerate(kept)

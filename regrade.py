@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
-from measure import measure, regraded
+from measure import measure
 from records import CHECKS, Log
 from session import DONE, Watch, conduct, each, note
-from swarm import Attempt, Slot
+from swarm import Slot
 from tasks import Task, load
 
 
@@ -89,10 +89,7 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
 
 
 def _results(log: Log, config: dict[str, Any]) -> dict[str, Any]:
-    attempts: Iterator[Attempt] = log.attempts()
-    if config["grades"] != "attempts":
-        attempts = regraded(attempts, log.checks(), config["grades"])
-    return measure(attempts, config, log.cards(), log.checks(), log.events(), log.plan)
+    return measure(log.attempts(), config, log.cards(), log.checks(), log.events(), log.plan)
 
 
 def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

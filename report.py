@@ -106,11 +106,20 @@ class Paper:
         return lines
 
 
-def text(results: Results, width: int = 80, colour: bool = False, calibration: Mapping[str, Any] | None = None) -> str:
-    """The report of one run: `width` columns (80 at least), ANSI colours only if asked for. Ends without a newline."""
+def text(
+    results: Results,
+    width: int = 80,
+    colour: bool = False,
+    calibration: Mapping[str, Any] | None = None,
+    folder: str = "out",
+) -> str:
+    """The report of one run: `width` columns (80 at least), ANSI colours only if asked for. Ends without a newline.
+
+    folder: of the run, as a command line names it.
+    """
     paper = Paper(width, colour)
     blocks = [section(results, paper) for section in TEXT]
-    blocks.append(_hill_text(results, calibration, paper))
+    blocks.append(_hill_text(results, calibration, paper, folder))
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
@@ -123,8 +132,6 @@ def _base_text(r: Results, paper: Paper) -> list[str]:
         lines += paper.wrap("DRY RUN: toy tasks and a fake policy. These figures say nothing about any model.")
     if (r.get("identity") or {}).get("as_published"):
         lines += paper.wrap("As published: the starred departures of the README are taken back.")
-    if r.get("tier") not in (None, "full"):
-        lines += paper.wrap(f"Sandbox tier: {r['tier']}. What it does not stop stands in walls.py.")
     if r.get("grades", "attempts") != "attempts":
         lines += paper.wrap(f"Grades: every saved reply graded again ({r['grades']}).")
     lines.append("")
@@ -279,6 +286,16 @@ def _climb_text(r: Results, paper: Paper) -> list[str]:
     return lines
 
 
+def _outcome_text(r: Results, paper: Paper) -> list[str]:
+    """What became of every attempt, by name: where the faults of a task set or a cap show first."""
+    lines = []
+    for name, row in (r.get("outcomes") or {}).items():
+        said = ", ".join(f"{n:,} {outcome.replace('_', ' ')}" for outcome, n in row["counts"].items())
+        lines += paper.wrap(f"{'base group' if name == 'base' else name}: {said}.")
+    tier = f"Graded in tier {r['tier']}: what it stops, and what not, stands in walls.py." if r.get("tier") else ""
+    return [paper.head("How the attempts ended"), *lines, *(paper.wrap(tier) if tier else [])] if lines else []
+
+
 def _warning_text(r: Results, paper: Paper) -> list[str]:
     lines = [line for said in r.get("warnings") or [] for line in _bullet(paper, said)]
     return [paper.head("Before you trust a figure"), *lines] if lines else []
@@ -287,6 +304,9 @@ def _warning_text(r: Results, paper: Paper) -> list[str]:
 def _bullet(paper: Paper, said: str) -> list[str]:
     first, *rest = textwrap.wrap(said, paper.width - 4, break_on_hyphens=False) or [""]
     return [f"  - {first}", *(f"    {line}" for line in rest)]
+
+
+IDLE = {"nothing_to_ask": "with nothing to ask", "grader": "waiting for the grader"}
 
 
 def _cost_text(r: Results, paper: Paper) -> list[str]:
@@ -325,6 +345,9 @@ def _cost_text(r: Results, paper: Paper) -> list[str]:
         )
     if total.get("tokens_unknown"):
         words.append(f"the server gave no token counts for {plural(total['tokens_unknown'], 'reply', 'replies')}")
+    if slots := cost.get("slots"):
+        idle = [f"{share(slots[key])} {why}" for key, why in IDLE.items() if slots[key] >= 0.0005]
+        words.append(f"slots busy {share(slots['busy'])} of the time{' (' + ', '.join(idle) + ')' if idle else ''}")
     said = "; ".join(words)
     return lines + (paper.wrap(f"{said[0].upper()}{said[1:]}.") if said else [])
 
@@ -335,18 +358,19 @@ TEXT: tuple[Callable[[Results, Paper], list[str]], ...] = (
     _verdict_text,
     _pooled_text,
     _climb_text,
+    _outcome_text,
     _warning_text,
     _cost_text,
 )
 
 
-def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper) -> list[str]:
+def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper, folder: str) -> list[str]:
     """Whether the fitness is a hill, or the command that tells."""
     if curves := hill_curves(calibration):
         return [line for name, curve in curves.items() for line in paper.wrap(hill_line(name, curve))]
     if r.get("dry_run") or not sum(r["p0_histogram"]):
         return []
-    return paper.wrap("Can a search climb this fitness? No calls needed to know: python calibrate.py --out FOLDER")
+    return paper.wrap(f"Can a search climb this fitness? No calls needed to know: python calibrate.py --out {folder}")
 
 
 # ── several runs ─────────────────────────────────────────────────────────────────────────────────────────

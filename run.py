@@ -24,6 +24,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
+import shlex
 import sys
 import time
 from collections import Counter
@@ -408,7 +409,11 @@ def tell(a: argparse.Namespace, folder: Folder) -> None:
     calibration = folder.read("calibration.json")
     folder.write_json("results.json", results)
     folder.write("rescued.jsonl", export.FORMATS["rows"](passing, cards, config))
-    print(dumps(results, indent=1) if a.json else report.text(results, calibration=calibration))
+    if a.json:
+        print(dumps(results, indent=1))
+    else:
+        where = shlex.quote(str(folder.path))
+        print(report.text(results, colour=report.wants_colour(), calibration=calibration, folder=where))
     folder.write("report.html", report.page(results, attempts(), cards, config, calibration))
     for name, number in Counter(name for name, _ in folder.unreadable).items():
         note(f"{number} lines of {name} cannot be read; the next run moves them aside and asks again")

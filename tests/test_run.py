@@ -49,6 +49,8 @@ def go(tmp_path, monkeypatch, capsys):
         full = ["run.py", *argv, "--out", str(tmp_path / out)]
         monkeypatch.setattr(sys, "argv", full)
         capsys.readouterr()
+        # Pictures have their own tests, and cost a second a run.
+        monkeypatch.setattr(run.report, "page", lambda *parts: "")
         try:
             code = run.main(full[1:])
         except SystemExit as end:
@@ -63,6 +65,13 @@ def wrong(request):
     """A program that answers the first visible test of every task and no other; another one by seed."""
     dice = request.dice().randrange(10**9)
     return f"```python\nn = int(input())\nprint(n + {dice})\n```"
+
+
+def kept_rows(path: Path) -> list[dict]:
+    """What is paid and on disk: attempts, and replies that wait for their grade."""
+    folder = Folder(path)
+    owed = [dict(zip(Slot._fields, row["slot"], strict=True)) for row in folder.rows("owed.jsonl")]
+    return [*(vars(attempt) for attempt in folder.attempts()), *owed]
 
 
 def results(path: Path) -> dict:
@@ -315,7 +324,7 @@ def test_every_outcome_has_its_name_and_the_counts_add_up(go, tmp_path, three):
     assert {name: n for name, n in counts.items() if n} == dict.fromkeys(
         ["no_code", "missing_module", "syntax_error", "wrong_answer", "runtime_error", "memory_limit", "output_limit",
          "timeout"], 1)  # fmt: skip
-    assert "memory_limit" in out or "memory limit" in out
+    assert all(f"{n} {name.replace('_', ' ')}" in " ".join(out.split()) for name, n in counts.items() if n), out
 
 
 # ── how it ends ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -338,8 +347,8 @@ def test_an_endpoint_that_dies_leaves_a_run_that_goes_on(go, three, tmp_path):
     with serving(reply=wrong, faults=always(Fault("status", 401, message="key gone"), after=5)) as mock:
         code, _, err = go("--tasks", three, *SMALL, url=mock.url)
         assert code == 4 and "key gone" in err and "to continue: python" in err
-        kept = len(list(Folder(tmp_path / "out").attempts()))
-        assert kept == 5
+        kept = [row["arm"] for row in kept_rows(tmp_path / "out")]
+        assert len(kept) == 5
         mock.faults = lambda request: None
         assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0
         folder = Folder(tmp_path / "out")
@@ -364,7 +373,7 @@ def test_a_grader_fault_keeps_what_was_paid(go, three, tmp_path, monkeypatch):
         assert code == 5 and "free some" in err and "to continue" in err
         folder = Folder(tmp_path / "out")
         filed, owed = len(list(folder.attempts())), len(list(folder.rows("owed.jsonl")))
-        assert filed == 4 and owed >= 1
+        assert filed <= 4 and filed + owed >= 5
         paid = len(mock.answered)
         assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0
         seeds = [c.seed for c in mock.answered]
@@ -388,15 +397,14 @@ def test_ctrl_c_saves_and_says_how_to_go_on(three, tmp_path):
         command = [sys.executable, str(ROOT / "run.py"), "--tasks", three, *SMALL, "--out", str(tmp_path / "out")]
         env = {**os.environ, "OPENAI_BASE_URL": mock.url}
         process = subprocess.Popen(command, env=env, stdout=-1, stderr=-1, text=True)
-        while len(mock.answered) < 5:
+        while len(mock.answered) < 5 and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(2)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 130
         assert "interrupted" in err and "to continue: python" in err and "Traceback" not in err
         folder = Folder(tmp_path / "out")
-        kept = len(list(folder.attempts())) + len(list(folder.rows("owed.jsonl")))
-        assert kept >= 4
+        assert len(kept_rows(tmp_path / "out")) >= 5
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         assert len(list(folder.attempts())) == len({c.seed for c in mock.chats})

@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import io
 import itertools
 import json
 import re
@@ -32,13 +31,14 @@ import sys
 import textwrap
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from curves import area, areas, bucket_table, curve, number, plot
 from flags import BadInput, Flags, count, policy_flags
-from measure import EDGES, RULE, hill, regraded
+from measure import RULE, regraded
 from records import CHECKS, EVENTS, DiskFault, Folder, Log, RecordsError, dumps
 from session import (
     DONE,
@@ -64,8 +64,8 @@ if TYPE_CHECKING:
 FITNESS_TESTS = 40  # generated tests whose passed share is the fitness
 TARGET_GENERATED = 20  # further generated tests, beside the private ones, that make the target
 PASS = LETTERS["pass"]
-BUCKETS = ("none", "up to a quarter", "to a half", "to three quarters", "to 90%", "to all but one", "every test")
 JUDGE_EDGES = (0.1, 0.3, 0.5, 0.7, 0.9)
+PANELS = {"fitness": "by fitness", "by_parent": "by the parent's fitness", "judge": "by the judge's answer"}
 JUDGE_BUCKETS = ("0-9", "10-29", "30-49", "50-69", "70-89", "90-100")
 
 
@@ -370,16 +370,6 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
 # ── what comes out ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def curve(rows: Iterable[tuple[float, bool, str]], buckets: tuple[str, ...] = BUCKETS, **how: Any) -> dict[str, Any]:
-    """`measure.hill` of (score, passed, task) rows, its buckets named as people read them."""
-    ordered = sorted(rows)
-    score, passed, task = zip(*ordered, strict=True) if ordered else ((), (), ())
-    made = hill(score, passed, task, **{"edges": EDGES, **how})
-    for row, name in zip(made["table"], buckets, strict=True):
-        row["bucket"] = name
-    return made
-
-
 def recorded(choice: Choice) -> dict[str, Any]:
     """The curve of the records alone. A pass includes the visible tests, so it says nothing below the top."""
     made = curve((one.fitness, one.passed, task) for task, those in choice.programs.items() for one in those)
@@ -440,12 +430,12 @@ def text(made: dict[str, Any]) -> str:
             made["tests"],
             *(f"left out: {number} tasks, {why}" for why, number in made["left_out"].items()),
             "",
-            *_table("fitness", fitness),
+            *bucket_table("fitness", fitness),
             "",
-            *_areas(fitness),
+            *areas(fitness),
             "",
             *(
-                _table("parent's fitness", made["by_parent"], "children that pass, whose parent does not")
+                bucket_table("parent's fitness", made["by_parent"], "children that pass, whose parent does not")
                 if made["by_parent"]["n"]
                 else ["no program here was refined from another, so there is no curve by parent"]
             ),
@@ -456,11 +446,11 @@ def text(made: dict[str, Any]) -> str:
             f"judge {judge['model']}: {judge['n']:,} programs, {judge['passes']:,} of them pass; "
             f"{judge['unparsed']} replies without a number, left out",
             "",
-            *_table("judge says", judge),
+            *bucket_table("judge says", judge),
             "",
-            *_areas(judge),
-            f"Brier score {_number(judge['brier'])} (a guess of the pass rate: {_number(judge['brier_of_the_rate'])})",
-            f"visible fitness on the same programs: AUC {_area(judge['visible_fitness_auc'])}",
+            *areas(judge),
+            f"Brier score {number(judge['brier'])} (a guess of the pass rate: {number(judge['brier_of_the_rate'])})",
+            f"visible fitness on the same programs: AUC {area(judge['visible_fitness_auc'])}",
             "",
         ]
     names = {"fitness": "Is the fitness a hill", "by_parent": "By its parent", "judge": "Is the judge a hill"}
@@ -469,71 +459,6 @@ def text(made: dict[str, Any]) -> str:
             word = made[name]["verdict"].replace("_", " ")
             out += textwrap.wrap(f"{title}? {word}: {made[name]['why']}.", 80)
     return "\n".join(out)
-
-
-def _table(title: str, curve_: dict[str, Any], what: str = "programs that pass") -> list[str]:
-    rows = [f"{title:<20}{'n':>8}{'pass':>8}   {what}"]
-    for row in curve_["table"]:
-        said = f"{_number(row['rate'])} [{_number(row['lo'])}, {_number(row['hi'])}]" if row["n"] else "no program here"
-        rows.append(f"{row['bucket']:<20}{row['n']:>8,}{row['passed']:>8,}   {said}")
-    return rows
-
-
-def _areas(curve_: dict[str, Any]) -> list[str]:
-    names = {
-        "pooled": "AUC, all tasks pooled",
-        "within": "AUC within a task",
-        "pooled_partial": "the same, partial fitness only",
-        "within_partial": "within, partial fitness only",
-    }
-    return [f"{title:<32}{_area(curve_['auc'][name])}" for name, title in names.items()]
-
-
-def _area(area: dict[str, Any]) -> str:
-    if area["auc"] is None:
-        return f"not estimable ({area['n_pos']} passes, {area['n_neg']} fails)"
-    lo, hi = area["interval"]
-    return f"{_number(area['auc'])} [{_number(lo)}, {_number(hi)}] over {area['n_groups']} tasks"
-
-
-def _number(x: float | None) -> str:
-    return "-" if x is None else f"{x:.3f}"
-
-
-def plot(made: dict[str, Any]) -> dict[str, bytes]:
-    """calibration.svg and calibration.png: one panel a curve."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    titles = {"fitness": "by fitness", "by_parent": "by the parent's fitness", "judge": "by the judge's answer"}
-    shown = [name for name in titles if name in made and made[name]["n"]]
-    if not shown:
-        return {}
-    with matplotlib.rc_context({"svg.hashsalt": "calibration", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=(4.4 * len(shown), 3.4), layout="constrained")
-        for axis, name in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
-            rows = made[name]["table"]
-            for i, row in enumerate(rows):
-                if row["n"]:
-                    axis.plot([i, i], [100 * row["lo"], 100 * row["hi"]], color="#6b8cae", linewidth=3, zorder=1)
-                    axis.plot([i], [100 * row["rate"]], "o", color="#1f3a5f", markersize=6, zorder=2)
-                else:
-                    axis.annotate("none", (i, 0), ha="center", va="bottom", color="#888888", fontsize=8)
-            labels = [f"{row['bucket']} (n {row['n']:,})" for row in rows]
-            axis.set_xticks(range(len(rows)), labels, rotation=35, ha="right", fontsize=8)
-            axis.set_title(f"{titles[name]}: {made[name]['verdict'].replace('_', ' ')}", fontsize=10)
-            axis.set_ylabel("% that pass, 95% interval")
-            axis.set_xlim(-0.5, len(rows) - 0.5)
-            axis.set_ylim(0, None)
-            axis.spines[["top", "right"]].set_visible(False)
-        files = {}
-        for kind in ("svg", "png"):
-            out = io.BytesIO()
-            figure.savefig(
-                out, format=kind, dpi=150, facecolor="white", metadata={"Date": None} if kind == "svg" else {}
-            )
-            files[f"calibration.{kind}"] = out.getvalue()
-    return files
 
 
 # ── the judge ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -721,7 +646,7 @@ def main(argv: list[str] | None = None) -> int:
         code = (judge if a.judge else calibrate)(a, choice)
         if code == DONE:
             made = folder.read("calibration.json") or {}
-            for name, data in plot(made).items():
+            for name, data in plot(made, PANELS).items():
                 with contextlib.suppress(FileNotFoundError):
                     (folder.path / name).unlink()
                 (folder.path / name).write_bytes(data)

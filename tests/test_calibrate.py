@@ -68,7 +68,7 @@ def lay(tmp_path: Path, rows: list[dict[str, Any]], programs: dict[str, list[Any
 
 @pytest.fixture
 def go(tmp_path, monkeypatch, capsys) -> Go:
-    monkeypatch.setattr(calibrate, "plot", lambda made: {})  # drawing takes longer than all the rest
+    monkeypatch.setattr(calibrate, "plot", lambda *what: {})  # drawing takes longer than all the rest
 
     def command(*argv: str, url: str = "") -> tuple[int, str, str]:
         monkeypatch.setenv("OPENAI_BASE_URL", url or "http://127.0.0.1:9/v1")

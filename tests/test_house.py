@@ -19,14 +19,14 @@ FLOORS = (
     ("swarm", "sandbox", "plots", "plan"),
     ("table", "grader", "records"),
     ("measure",),
-    ("session", "page", "export"),
+    ("session", "page", "export", "curves"),
     ("regrade", "report"),
     ("run", "calibrate", "sql_calibrate"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 DOING = {"session", "endpoint", "grader", "sandbox", "walls"}
-TELLING = ("measure", "stats", "words", "plots", "page", "report", "export")
+TELLING = ("measure", "stats", "words", "plots", "page", "report", "export", "curves")
 
 PURE = ("swarm", "stats", "plan", "table", "measure")
 # What a pure room may use: nothing in here knows of a network, a clock, a disk, a process or a global random state.

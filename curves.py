@@ -1,0 +1,98 @@
+"""A calibration, told: its buckets by name, its tables and areas as text, and its plot.
+
+    made = curve(rows)                  measure.hill of (score, passed, task) rows, with the buckets named
+    bucket_table("fitness", made)       lines of text; areas(made) its AUCs
+    plot({"fitness": made}, titles)     calibration.svg and calibration.png
+
+Shared by everything that asks whether a score predicts a pass. Left out: the estimates and the rule of the verdict
+(measure.py), where scores and passes come from (calibrate.py, sql_calibrate.py), the page (page.py, plots.py).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from measure import EDGES, hill
+
+BUCKETS = ("none", "up to a quarter", "to a half", "to three quarters", "to 90%", "to all but one", "every test")
+
+
+def curve(rows: Iterable[tuple[float, bool, str]], buckets: tuple[str, ...] = BUCKETS, **how: Any) -> dict[str, Any]:
+    """`measure.hill` of (score, passed, task) rows, its buckets named as people read them."""
+    ordered = sorted(rows)
+    score, passed, task = zip(*ordered, strict=True) if ordered else ((), (), ())
+    made = hill(score, passed, task, **{"edges": EDGES, **how})
+    for row, name in zip(made["table"], buckets, strict=True):
+        row["bucket"] = name
+    return made
+
+
+def bucket_table(
+    title: str, curve_: Mapping[str, Any], what: str = "programs that pass", noun: str = "program"
+) -> list[str]:
+    """The buckets of a curve, a line each."""
+    rows = [f"{title:<20}{'n':>8}{'pass':>8}   {what}"]
+    for row in curve_["table"]:
+        said = f"{number(row['rate'])} [{number(row['lo'])}, {number(row['hi'])}]" if row["n"] else f"no {noun} here"
+        rows.append(f"{row['bucket']:<20}{row['n']:>8,}{row['passed']:>8,}   {said}")
+    return rows
+
+
+def areas(curve_: Mapping[str, Any]) -> list[str]:
+    """The four AUCs of a curve, a line each."""
+    names = {
+        "pooled": "AUC, all tasks pooled",
+        "within": "AUC within a task",
+        "pooled_partial": "the same, partial fitness only",
+        "within_partial": "within, partial fitness only",
+    }
+    return [f"{title:<32}{area(curve_['auc'][name])}" for name, title in names.items()]
+
+
+def area(found: Mapping[str, Any]) -> str:
+    """One AUC with its interval, or why there is none."""
+    if found["auc"] is None:
+        return f"not estimable ({found['n_pos']} passes, {found['n_neg']} fails)"
+    lo, hi = found["interval"]
+    return f"{number(found['auc'])} [{number(lo)}, {number(hi)}] over {found['n_groups']} tasks"
+
+
+def number(x: float | None) -> str:
+    return "-" if x is None else f"{x:.3f}"
+
+
+def plot(made: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, bytes]:
+    """calibration.svg and calibration.png: one panel for each of the titled curves that holds anything."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    shown = [name for name in titles if name in made and made[name]["n"]]
+    if not shown:
+        return {}
+    with matplotlib.rc_context({"svg.hashsalt": "calibration", "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(figsize=(4.4 * len(shown), 3.4), layout="constrained")
+        for axis, name in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+            rows = made[name]["table"]
+            for i, row in enumerate(rows):
+                if row["n"]:
+                    axis.plot([i, i], [100 * row["lo"], 100 * row["hi"]], color="#6b8cae", linewidth=3, zorder=1)
+                    axis.plot([i], [100 * row["rate"]], "o", color="#1f3a5f", markersize=6, zorder=2)
+                else:
+                    axis.annotate("none", (i, 0), ha="center", va="bottom", color="#888888", fontsize=8)
+            labels = [f"{row['bucket']} (n {row['n']:,})" for row in rows]
+            axis.set_xticks(range(len(rows)), labels, rotation=35, ha="right", fontsize=8)
+            axis.set_title(f"{titles[name]}: {made[name]['verdict'].replace('_', ' ')}", fontsize=10)
+            axis.set_ylabel("% that pass, 95% interval")
+            axis.set_xlim(-0.5, len(rows) - 0.5)
+            axis.set_ylim(0, None)
+            axis.spines[["top", "right"]].set_visible(False)
+        files = {}
+        for kind in ("svg", "png"):
+            out = io.BytesIO()
+            figure.savefig(
+                out, format=kind, dpi=150, facecolor="white", metadata={"Date": None} if kind == "svg" else {}
+            )
+            files[f"calibration.{kind}"] = out.getvalue()
+    return files

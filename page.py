@@ -352,45 +352,11 @@ def _thrown_section(r: Results) -> str:
 
 
 def _arms_section(r: Results) -> str:
-    given = (r.get("incomplete") or {}).get("given", 0)
-    verdict, ranges, paired = r.get("verdict") or {}, r.get("intervals") or {}, r.get("paired") or {}
+    given, verdict = (r.get("incomplete") or {}).get("given", 0), r.get("verdict") or {}
     if not given:
         return _section("arms", "Which way finds more", _p(verdict.get("sentence") or "No task was given to the arms."))
     primary = verdict.get("primary_metric", "rescue_rate")
-    per_sample = r.get("per_sample") or {}
-    rows = []
-    for arm, row in ranges.items():
-        pair = paired.get(arm) or {}
-        rows.append(
-            [
-                arm,
-                of(row["rescued"], row["n"]),
-                estimate(row["rate"], row["wilson"]).strip(),
-                estimate(pair["delta"], pair["interval"], sign=True).strip() if pair.get("n") else "",
-                f"{pair['n_arm_only']} : {pair['n_resample_only']}" if pair.get("n") else "",
-                p_text(pair["p_holm"]) if pair.get("n") else "",
-                verdict.get("arms", {}).get(arm, "") if primary == "rescue_rate" else "",
-            ]
-        )
-    head = ["arm", "rescued", "rate", f"minus {CONTROL}", "only : only", "Holm p"]
-    head += ["verdict"] if primary == "rescue_rate" else []
-    tables = [_verdicts(_table("Rescue rate, points [95% interval]", head, [row[: len(head)] for row in rows]))]
-    if primary == "per_sample":
-        told = []
-        for arm, row in per_sample.items():
-            pair = row.get("paired") or {}
-            told.append(
-                [
-                    arm,
-                    of(row["passes"], row["samples"]) if row["rate"] is not None else row.get("reason") or "",
-                    estimate(row["rate"], row.get("interval"), 2).strip() if row["rate"] is not None else "",
-                    estimate(pair["delta"], pair["interval"], 2, sign=True).strip() if pair else "",
-                    p_text(pair["p_holm"]) if pair else "",
-                    pair.get("verdict", ""),
-                ]
-            )
-        head = ["arm", "passes", "a sample", f"minus {CONTROL}", "Holm p", "verdict"]
-        tables.insert(0, _verdicts(_table("Per-sample pass rate (primary), points [95% interval]", head, told)))
+    tables = {"rescue_rate": _rescue_table(r, primary), "per_sample": _per_sample_table(r, primary)}
     said = (
         f"{r['budget']['B']} more attempts on each of {plural(given, 'all-fail task')}"
         f"{' in the near-miss band' if r.get('band') == 'near-miss' else ''}, paired by task. only : only counts the "
@@ -399,26 +365,15 @@ def _arms_section(r: Results) -> str:
     rounds = _table(
         "Tasks first rescued in each round",
         ["arm", *(f"round {k}" for k in range(r["budget"]["R"]))],
-        [[arm, *(f"{k:,}" for k in row["first_pass_in_round"])] for arm, row in ranges.items()],
+        [[arm, *(f"{k:,}" for k in row["first_pass_in_round"])] for arm, row in (r.get("intervals") or {}).items()],
     )
-    draws = _coverage_table(r)
-    stopped = r.get("per_draw_stopped")
-    third = ""
-    if stopped:
-        third = _table(
-            f"Passes per draw where arms stopped, as published ({stopped.get('label', '')})",
-            ["arm", "rate", f"minus {CONTROL}"],
-            [
-                [arm, points(row["rate"], 2), estimate(row.get("delta"), row.get("interval"), 2, sign=True).strip()]
-                for arm, row in stopped.items()
-                if isinstance(row, Mapping)
-            ],
-        )
+    more = [_coverage_table(r), _stopped_table(r), _all_resample_table(r), _noise_table(r), _power_table(r)]
     return _section(
         "arms",
         "Which way finds more",
         _p(said),
-        *tables,
+        tables.pop(primary),
+        *tables.values(),
         plots.forest(r),
         _p(noise_words(r), True),
         _p(power_words(r), True),
@@ -426,8 +381,80 @@ def _arms_section(r: Results) -> str:
         plots.rounds(r),
         "<h3>With every further sample</h3>",
         plots.coverage(r),
-        _numbers(rounds, draws, third, _all_resample_table(r), _power_table(r)),
+        _numbers(rounds, *more),
     )
+
+
+def _rescue_table(r: Results, primary: str) -> str:
+    rows = []
+    for arm, row in (r.get("intervals") or {}).items():
+        line = [arm, of(row["rescued"], row["n"]), estimate(row["rate"], row["wilson"]).strip()]
+        pair = (r.get("paired") or {}).get(arm) or {}
+        if pair.get("n"):
+            line.append(estimate(pair["delta"], pair["interval"], sign=True).strip())
+            line += [f"{pair['n_arm_only']} : {pair['n_resample_only']}", p_text(pair["p_holm"]), pair["verdict"]]
+        rows.append(line + [""] * (7 - len(line)))
+    head = ["arm", "rescued", "rate", f"minus {CONTROL}", "only : only", "Holm p", "verdict"]
+    if primary != "rescue_rate":  # the plan draws its verdict from the other metric
+        head, rows = head[:-1], [row[:-1] for row in rows]
+    return _verdicts(_table("Rescue rate, points [95% interval]", head, rows))
+
+
+def _per_sample_table(r: Results, primary: str) -> str:
+    """Passes over samples, where full budgets give such a rate."""
+    rows = []
+    for arm, row in (r.get("per_sample") or {}).items():
+        if row["rate"] is None:
+            rows.append([arm, row.get("reason") or "", "", "", "", ""])
+            continue
+        line = [arm, of(row["passes"], row["samples"]), estimate(row["rate"], row.get("interval"), 2).strip()]
+        if pair := row.get("paired"):
+            line.append(estimate(pair["delta"], pair["interval"], 2, sign=True).strip())
+            line += [p_text(pair["p_holm"]), pair["verdict"]]
+        rows.append(line + [""] * (6 - len(line)))
+    if primary != "per_sample":
+        if not any(row[2] for row in rows):
+            return ""
+        rows = [row[:-1] for row in rows]
+    head = ["arm", "passes", "a sample", f"minus {CONTROL}", "Holm p", *["verdict"] * (primary == "per_sample")]
+    return _verdicts(_table("Per-sample pass rate, points [95% interval]", head, rows))
+
+
+def _stopped_table(r: Results) -> str:
+    stopped = r.get("per_draw_stopped")
+    if not stopped:
+        return ""
+    return _table(
+        f"Passes per draw where arms stopped, as published ({stopped.get('label', '')})",
+        ["arm", "rate", f"minus {CONTROL}"],
+        [
+            [arm, points(row["rate"], 2), estimate(row.get("delta"), row.get("interval"), 2, sign=True).strip()]
+            for arm, row in stopped.items()
+            if isinstance(row, Mapping)
+        ],
+    )
+
+
+def _noise_table(r: Results) -> str:
+    noise = r.get("noise") or {}
+    if noise.get("band_t") is None:
+        return ""
+    clears = noise.get("clears") or {}
+    rows = [
+        [
+            name,
+            points(noise[sd]),
+            points(noise[band]),
+            listed([arm for arm, row in clears.items() if row[band]]) or "none",
+        ]
+        for name, sd, band in (
+            ("run means", "std_between", "band_t"),
+            ("replicates of each task", "std_within", "band_within"),
+        )
+    ]
+    q = "not estimable" if noise.get("q_p") is None else f"p {p_text(noise['q_p'])}"
+    said = f"How far {noise['runs']} runs of {CONTROL} lie apart, points. More than their tasks explain: {q}"
+    return _table(said, ["from", "sd of a run", "band", "cleared by"], rows)
 
 
 def _verdicts(table: str) -> str:
@@ -688,6 +715,11 @@ def _cost_section(r: Results) -> str:
         )
     if total.get("tokens_unknown"):
         said.append(f"Without token counts: {plural(total['tokens_unknown'], 'reply', 'replies')}.")
+    if slots := cost.get("slots"):
+        said.append(
+            f"Slots busy {share(slots['busy'])} of the time, with nothing to ask {share(slots['nothing_to_ask'])}, "
+            f"waiting for the grader {share(slots['grader'])}."
+        )
     return _section("cost", "What it cost", _p(" ".join(said)), _table("By stage and arm", head, rows))
 
 

@@ -235,6 +235,7 @@ def coverage(r: Results) -> str:
     axis.set_ylabel("% of tasks with a pass")
     axis.set_ylim(bottom=0)
     axis.set_xlim(0.5, r["budget"]["B"] + 0.5)
+    axis.set_xticks([1, *range(r["budget"]["N"], r["budget"]["B"] + 1, r["budget"]["N"])])
     _legend(plot, looks, curves)
     return plot.svg()
 

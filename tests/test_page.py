@@ -218,6 +218,11 @@ def test_a_calibration_has_its_section() -> None:
     assert "calibrate.py" not in text
 
 
+def test_every_key_of_the_results_is_told() -> None:
+    rooms = "".join((page.FRAME.parent / f"{name}.py").read_text() for name in ("page", "plots", "words", "report"))
+    assert [key for key in measure.SECTIONS if f'"{key}"' not in rooms] == []
+
+
 def light(colour: str) -> float:
     """Relative luminance of #rrggbb (WCAG)."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]

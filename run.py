@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import itertools
 import shlex
 import sys
 import time
@@ -44,6 +43,7 @@ from session import (
     ENDPOINT,
     GRADER,
     LIMIT,
+    VERSION,
     Budget,
     Owing,
     Session,
@@ -51,15 +51,14 @@ from session import (
     complain,
     conduct,
     each,
+    move_aside,
     note,
     policy_of,
     sampling,
+    versions,
 )
 from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm
 from tasks import Task, TaskError, card, load
-
-VERSION = "0.1.0"
-
 
 # ── the flags, in their three classes ────────────────────────────────────────────────────────────────────────────────
 
@@ -213,27 +212,6 @@ def survey(a: argparse.Namespace) -> dict[str, Any]:
     return {**about, "asked": len(lengths), "prompt_characters": sum(lengths)}
 
 
-def versions() -> dict[str, str | None]:
-    """What made the numbers: this program, its commit, Python, and the libraries it stands on."""
-    import platform
-    import subprocess
-    from importlib.metadata import PackageNotFoundError, version
-
-    here = Path(__file__).resolve().parent
-    git = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12", "--match="]
-    try:
-        commit = subprocess.run(git, capture_output=True, text=True, timeout=10).stdout.strip() or None
-    except (OSError, subprocess.TimeoutExpired):
-        commit = None
-    found: dict[str, str | None] = {"swarm-rescue": VERSION, "commit": commit, "python": platform.python_version()}
-    for name in ("openai", "pyarrow", "numpy", "scipy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
-
-
 def identity_of(a: argparse.Namespace, model: str | None, data: dict[str, Any]) -> dict[str, Any]:
     identity = {name: getattr(a, name) for name in IDENTITY}
     return {**identity, "model": model, "revision": data["revision"]}
@@ -355,10 +333,8 @@ def make(a: argparse.Namespace, folder: Folder) -> int:
     data = survey(a)
     if a.plan:
         return plan_only(a, data)
-    if a.fresh and a.out.exists():
-        aside = next(path for k in itertools.count(1) if not (path := a.out.with_name(f"{a.out.name}.{k}")).exists())
-        a.out.rename(aside)
-        note(f"the old folder is {aside} now")
+    if a.fresh:
+        move_aside(a.out)
     with Log(a.out) as log:
         for line in log.mended:
             note(line)

@@ -17,12 +17,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import itertools
 import os
 import shlex
 import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from endpoint import EndpointFault, Policy, Reply, default_base_urls
@@ -34,6 +36,7 @@ from tasks import LETTERS, Task, TaskError
 if TYPE_CHECKING:  # imported where it is used, so that telling can do without
     from grader import Grade
 
+VERSION = "0.1.0"
 DONE, LIMIT, ENDPOINT, GRADER, INTERRUPTED = 0, 3, 4, 5, 130  # exit codes, beside flags.BAD_INPUT
 
 
@@ -382,6 +385,35 @@ def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:
         ended = time.time()
         log.append(EVENTS, {"event": "end", "time": ended, "code": code, "seconds": round(ended - began, 3)})
     return code
+
+
+def move_aside(out: Path) -> None:
+    """--fresh: an old folder gets another name; nothing is ever deleted."""
+    if out.exists():
+        aside = next(path for k in itertools.count(1) if not (path := out.with_name(f"{out.name}.{k}")).exists())
+        out.rename(aside)
+        note(f"the old folder is {aside} now")
+
+
+def versions() -> dict[str, str | None]:
+    """What made the numbers: this program, its commit, Python, and the libraries it stands on."""
+    import platform
+    import subprocess
+    from importlib.metadata import PackageNotFoundError, version
+
+    here = Path(__file__).resolve().parent
+    git = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12", "--match="]
+    try:
+        commit = subprocess.run(git, capture_output=True, text=True, timeout=10).stdout.strip() or None
+    except (OSError, subprocess.TimeoutExpired):
+        commit = None
+    found: dict[str, str | None] = {"swarm-rescue": VERSION, "commit": commit, "python": platform.python_version()}
+    for name in ("openai", "pyarrow", "numpy", "scipy", "sqlglot"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
 
 
 def note(text: str) -> None:

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from hashlib import sha256
@@ -165,6 +165,8 @@ def load(
     revision: str | None = None,
     about: dict[str, Any] | None = None,
     keep_overlap: bool = False,
+    sets: Mapping[str, Reader] | None = None,
+    own_file: Callable[[Path, Options, dict[str, Any]], Iterator[Task]] | None = None,
 ) -> Iterator[Task]:
     """The first `limit` tasks, in the seeded order, of a set in SETS or of your own .jsonl or .parquet file.
 
@@ -173,7 +175,8 @@ def load(
 
     about, if given, is filled before the first task comes: source, revision, licence, tasks (in all), left_out
     {reason: tasks}, overlap {"tests", "tasks"} dropped, repaired_statements, median_rating (None = unknown) and
-    notes, lines for the log. The other parameters: see Options. Raises TaskError.
+    notes, lines for the log. sets, own_file: in place of SETS and `own`, for tasks of another kind. The other
+    parameters: see Options. Raises TaskError.
     """
     about = {} if about is None else about
     about.update(source=source, revision=None, licence=None, tasks=0, left_out=Counter(), notes=[])
@@ -181,7 +184,8 @@ def load(
     options = Options(seed, spare, bundle, revision, keep_overlap)
     if limit is not None and limit < 1:
         raise TaskError(f"--limit {limit}: give a number of tasks, 1 or more")
-    tasks = SETS[source](options, about) if source in SETS else own(Path(source), options, about)
+    named = (SETS if sets is None else sets).get(source)
+    tasks = named(options, about) if named else (own_file or own)(Path(source), options, about)
 
     with tempfile.TemporaryFile() as spool:
         places = _spool(tasks, spool, source)
@@ -448,7 +452,7 @@ def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
 
 
-def _cells(path: Path, columns: Iterable[str] | None, batch_rows: int) -> Iterator[dict[str, Any]]:
+def parquet_cells(path: Path, columns: Iterable[str] | None, batch_rows: int) -> Iterator[dict[str, Any]]:
     """Rows of a parquet file as {column: arrow scalar}, so that what is not needed never becomes a Python object."""
     import pyarrow as arrow
     import pyarrow.parquet as parquet
@@ -496,7 +500,7 @@ def code_contests(options: Options, about: dict[str, Any]) -> Iterator[Task]:
     ratings, rows = [], 0
     for path in fetch(CODE_CONTESTS, CODE_CONTESTS_REVISION, patterns, options, about):
         split = path.name.split("-")[0]
-        for cells in _cells(path, columns, batch_rows=1):
+        for cells in parquet_cells(path, columns, batch_rows=1):
             rows += 1
             task = _contest_task(cells, split, options, about)
             if isinstance(task, str):
@@ -643,7 +647,7 @@ def mbpp_bundle(options: Options, about: dict[str, Any]) -> Iterator[Task]:
     functions = []
     for path in fetch(MBPP, MBPP_REVISION, patterns, options, about):
         columns = ("task_id", "text", "code", "test_list", "test_setup_code")
-        for cells in _cells(path, columns, batch_rows=100):
+        for cells in parquet_cells(path, columns, batch_rows=100):
             function = _function({name: cell.as_py() for name, cell in cells.items()})
             if isinstance(function, str):
                 about["left_out"][function] += 1
@@ -794,7 +798,7 @@ def own(path: Path, options: Options, about: dict[str, Any]) -> Iterator[Task]:
     character for character. null is the same as leaving a field out; a field of another name is an error.
     """
     _on_hub_only(options, str(path))
-    readers = {".jsonl": _jsonl_rows, ".parquet": _parquet_rows}
+    readers = {".jsonl": jsonl_rows, ".parquet": parquet_rows}
     if path.suffix not in readers:
         near = difflib.get_close_matches(str(path), SETS, 1)
         hint = f"did you mean {near[0]}?" if near else f"choose {', '.join(SETS)} or a .jsonl or .parquet file"
@@ -814,7 +818,7 @@ def own(path: Path, options: Options, about: dict[str, Any]) -> Iterator[Task]:
             about["left_out"]["whose every hidden test is also visible"] += 1
 
 
-def _jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
+def jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
     def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
             twice = next(name for name, number in Counter(name for name, _ in pairs).items() if number > 1)
@@ -836,8 +840,8 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
                 raise TaskError(f"{path}, line {number}: not JSON in UTF-8 ({_one_line(error)})") from None
 
 
-def _parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    for number, cells in enumerate(_cells(path, None, batch_rows=16), 1):
+def parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    for number, cells in enumerate(parquet_cells(path, None, batch_rows=16), 1):
         try:
             yield f"row {number}", {name: cell.as_py() for name, cell in cells.items()}
         except UnicodeDecodeError as error:
@@ -952,7 +956,8 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-SETS: dict[str, Callable[[Options, dict[str, Any]], Iterator[Task]]] = {
+Reader = Callable[[Options, dict[str, Any]], Iterator[Task]]
+SETS: dict[str, Reader] = {
     "toy": toy,
     "code_contests": code_contests,
     "mbpp-bundle": mbpp_bundle,

@@ -342,7 +342,7 @@ def _thrown_section(r: Results) -> str:
     more = ""
     if near.get("near_miss"):
         more = (
-            f"On {of(near['near_miss'], near['all_fail'])} of them some base attempt passed a visible test "
+            f"On {near['near_miss']:,} of those {near['all_fail']:,} some base attempt passed a visible test "
             f"(near-miss); there the best attempt passes {share(near['mean_best_fitness'])} of the visible tests on "
             f"average, and at least half of them on {near['at_least_half']:,}."
         )

@@ -19,12 +19,11 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-
-from lay_out import attempt, base, config  # noqa: E402
+sys.path.insert(0, str(ROOT))
 
 from records import Log  # noqa: E402
 from tasks import card, load  # noqa: E402
+from tests.lay_out import attempt, base, config  # noqa: E402
 
 PER_TASK = 24
 PROGRAM = """import sys

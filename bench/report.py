@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path.insert(0, str(ROOT))
 
-import planted_run  # noqa: E402
+from tests import planted_run  # noqa: E402
 
 REPEATS = 3
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lay_out import attempt, base, config
-from mock_endpoint import MockEndpoint, Request, serving
 
 import calibrate
 from records import Log
 from swarm import Attempt
 from tasks import Task, Test, card, load
+from tests.lay_out import attempt, base, config
+from tests.mock_endpoint import MockEndpoint, Request, serving
 
 ROOT = Path(calibrate.__file__).parent
 PLOT = calibrate.plot

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lay_out import ARMS, COUNTS, attempt, base, config, hits, lay_out, names, play, published, run
 
 import measure as m
 from export import FORMATS
@@ -25,6 +24,7 @@ from plan import make_plan, plan_digest
 from swarm import Attempt, same_program
 from table import Table, tabulate
 from tasks import Task, Test, card
+from tests.lay_out import ARMS, COUNTS, attempt, base, config, hits, lay_out, names, play, published, run
 
 
 def dumped(results: dict[str, Any]) -> str:

@@ -17,16 +17,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import planted_run
 import pytest
-from browser import Browser, Page, found
-from lay_out import ARMS, attempt, base, config, names, run
 
 import measure
 import page
 from records import Folder
 from swarm import Attempt
 from tasks import Task, Test
+from tests import planted_run
+from tests.browser import Browser, Page, found
+from tests.lay_out import ARMS, attempt, base, config, names, run
 
 HOSTILE = (
     "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 2'>"

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lay_out import ARMS, attempt, base, config, lay_out, names, play, run
 
 import measure
 import report
 import words
 from swarm import Attempt
+from tests.lay_out import ARMS, attempt, base, config, lay_out, names, play, run
 
 ROOT = Path(__file__).parent.parent
 

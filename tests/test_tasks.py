@@ -19,7 +19,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import hub
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -28,6 +27,7 @@ from hypothesis import strategies as st
 
 import tasks
 from tasks import CLIP, LETTERS, Task, TaskError, Test, card, clip, from_card, load
+from tests import hub
 
 DATA = Path(__file__).parent / "data"
 ROOT = Path(__file__).parent.parent

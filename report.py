@@ -373,6 +373,41 @@ def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper, 
     return paper.wrap(f"Can a search climb this fitness? No calls needed to know: python calibrate.py --out {folder}")
 
 
+# ── the plan, before the first sample ────────────────────────────────────────────────────────────────────────────────
+
+
+def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    """What is going to be asked, and of whom. Every number is the largest: as if all tasks were all-fail."""
+    identity, data, server, settings = (config[key] for key in ("identity", "data", "server", "plan"))
+    median = f", median rating {data['median_rating']:g}" if data["median_rating"] else ""
+    revision = f", revision {data['revision']}" if data["revision"] else ""
+    out = "; ".join(f"{number} {reason}" for reason, number in data["left_out"].items()) or "none"
+    calls, stages = plan["calls"], {"base": "base", "arms_if_all_fail": "arms", "noise_runs_if_all_fail": "noise runs"}
+    # An estimate: three characters a token; a refine prompt holds two programs at the cap, each with a clipped test.
+    refining = sum(arm != CONTROL for arm in settings["arms"])
+    refines = refining * data["asked"] * identity["particles"] * (settings["rounds"] - 1)
+    bare = calls["largest"] * data["prompt_characters"] // data["asked"] // 3
+    given, made = bare + refines * 2 * (identity["max_tokens"] + 400), calls["largest"] * identity["max_tokens"]
+    price = config["price"]
+    usd = f", at most {(given * price[0] + made * price[1]) / 1e6:,.2f} usd" if price else ""
+    sent = "top_p not sent" if identity["as_published"] else f"top_p {identity['top_p']:g}"
+    powers = ", ".join(f"{share(row['power_holm'])} if {name}" for name, row in plan["power"].items() if row["tasks"])
+    lines = [
+        f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}{median}; left out: {out}",
+        *data["notes"],
+        f"calls: at most {calls['largest']:,}: "
+        + ", ".join(f"{calls[key]:,} {name}" for key, name in stages.items() if calls[key]),
+        f"tokens: at most {made:,} out, about {given:,} in{usd}",
+        f"chance to see {plan['power_assumes'].split(';')[0]}: {powers} of the tasks are all-fail",
+        f"policy: {server['model']}, temperature {identity['temperature']:g}, {sent}, thinking {identity['thinking']}, "
+        f"{identity['max_tokens']:,} tokens a reply; what is not sent (top_k, min_p, penalties) the server decides",
+        *(f"server: {line}" for line in server["facts"]),
+        *(f"warning: {line}" for line in server["warnings"]),
+        *(["as published: the departures that change a number are taken back"] if identity["as_published"] else []),
+    ]
+    return "\n".join(lines)
+
+
 # ── several runs ─────────────────────────────────────────────────────────────────────────────────────────
 
 SAME = ("model", "family", "bundle", "thinking", "max_tokens", "no_comments", "band", "budget")  # beside the identity

@@ -56,6 +56,7 @@ from session import (
     policy_of,
     sampling,
     versions,
+    without_login,
 )
 from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm
 from tasks import Task, TaskError, card, load
@@ -169,6 +170,8 @@ async def rescue(task: Task, session: Session, a: argparse.Namespace, watch: Wat
     """The experiment on one task: the base group; then, where it is in the band, every arm and re-run at once."""
     shown, style = task.shown(), a.style
     base = await session.play(task, swarm(shown, ARMS["resample"], "base", a.base_samples, 1, seed=a.seed, style=style))
+    if len(base) < a.base_samples:  # an attempt stays owed, and a group with a gap is no group
+        return
     if not in_band(base, a.band):
         return watch.not_needed(arm_calls(a))
     plays = [(arm, 0) for arm in a.arms] + [("resample", k) for k in range(1, a.noise_runs + 1)]
@@ -221,34 +224,6 @@ def plan_of(a: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(a, name) for name in PLAN}
 
 
-def say_plan(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any], plan: dict[str, Any]) -> str:
-    """What is going to be asked, and of whom, before it is. Every number is the largest: all tasks all-fail."""
-    median = f", median rating {data['median_rating']:g}" if data["median_rating"] else ""
-    revision = f", revision {data['revision']}" if data["revision"] else ""
-    out = "; ".join(f"{number} {reason}" for reason, number in data["left_out"].items()) or "none"
-    calls, stages = plan["calls"], {"base": "base", "arms_if_all_fail": "arms", "noise_runs_if_all_fail": "noise runs"}
-    # An estimate: three characters a token; a refine prompt holds two programs at the cap, each with a clipped test.
-    refines = sum(arm != "resample" for arm in a.arms) * data["asked"] * a.particles * (a.rounds - 1)
-    given = calls["largest"] * data["prompt_characters"] // data["asked"] // 3 + refines * 2 * (a.max_tokens + 400)
-    made = calls["largest"] * a.max_tokens
-    usd = f", at most {(given * a.price[0] + made * a.price[1]) / 1e6:,.2f} usd" if a.price else ""
-    sent = "top_p not sent" if a.as_published else f"top_p {a.top_p:g}"
-    return "\n".join(
-        [
-            f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}{median}; left out: {out}",
-            *data["notes"],
-            f"calls: at most {calls['largest']:,}: "
-            + ", ".join(f"{calls[key]:,} {name}" for key, name in stages.items() if calls[key]),
-            f"tokens: at most {made:,} out, about {given:,} in{usd}",
-            f"policy: {server['model']}, temperature {a.temperature:g}, {sent}, {a.max_tokens:,} tokens a reply, "
-            f"thinking {a.thinking}; what is not sent (top_k, min_p, penalties) stays as the server has it",
-            *(f"server: {line}" for line in server["facts"]),
-            *(f"warning: {line}" for line in server["warnings"]),
-            *(["as published: the departures that change a number are taken back"] if a.as_published else []),
-        ]
-    )
-
-
 # ── doing ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -279,7 +254,7 @@ async def sample(log: Log, a: argparse.Namespace, data: dict[str, Any]) -> None:
         changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
         async with Grader(workers=a.workers, as_published=a.as_published) as grader:
             plan = write_down(log, a, data, server, grader, changed)
-            note(say_plan(a, data, server, plan))
+            note(report.plan_text(log.config, plan))
             watch = Watch(plan["calls"]["largest"] - len(log), a.concurrency)
             async with sampling(log, policy, grader, a, budget, watch) as session:
                 await experiment(tasks_of(a), log, session, a, watch)
@@ -291,7 +266,7 @@ def config_of(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any
     return {
         "identity": identity_of(a, server["model"], data),
         "plan": plan_of(a),
-        "free": {name: getattr(a, name) for name in FREE},
+        "free": {**{name: getattr(a, name) for name in FREE}, "base_url": [without_login(u) for u in a.base_url or ()]},
         "versions": versions(),
         "data": data,
         "server": server,
@@ -357,7 +332,8 @@ def plan_only(a: argparse.Namespace, data: dict[str, Any]) -> int:
         server = asyncio.run(ask())
     except EndpointFault as why:
         return complain(why, ENDPOINT)
-    print(say_plan(a, data, server, make_plan(config_of(a, data, server), data["asked"], data["median_rating"])))
+    config = config_of(a, data, server)
+    print(report.plan_text(config, make_plan(config, data["asked"], data["median_rating"])))
     return DONE
 
 

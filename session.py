@@ -19,6 +19,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import re
 import shlex
 import signal
 import sys
@@ -416,6 +417,11 @@ def versions() -> dict[str, str | None]:
     return found
 
 
+def without_login(word: str) -> str:
+    """A base URL as it may be written down: a name and a password in it are not for a file or a log."""
+    return re.sub(r"(?<=://)[^/@\s]*@", "", word)
+
+
 def note(text: str) -> None:
     """A line of the log."""
     print(text, file=sys.stderr, flush=True)
@@ -429,7 +435,7 @@ def complain(why: object, code: int = BAD_INPUT) -> int:
 
 def stop(code: int, why: object) -> int:
     """Say why a run ended before its end, and the command that continues it."""
-    words = [word for word in sys.argv if word != "--fresh"]
+    words = [without_login(word) for word in sys.argv if word != "--fresh"]
     note(f"{sys.argv[0].rsplit('/')[-1]}: {why}\nto continue: python {shlex.join(words)}")
     return code
 
@@ -442,7 +448,7 @@ def policy_of(a: argparse.Namespace, model: str | None, log: Callable[[dict[str,
             model,
             api_key=os.environ.get("OPENAI_API_KEY"),
             temperature=a.temperature,
-            top_p=a.top_p,
+            top_p=None if getattr(a, "as_published", False) else a.top_p,
             max_tokens=a.max_tokens,
             thinking=a.thinking,
             extra_body=a.extra_body,

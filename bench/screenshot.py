@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests")]
+sys.path.insert(0, str(ROOT))
 
-from browser import Browser  # noqa: E402
+from tests.browser import Browser  # noqa: E402
 
 WIDTH, HEIGHT = 1000, 1700  # CSS pixels
 

@@ -18,14 +18,14 @@ FLOORS = (
     ("walls", "endpoint", "tasks", "stats", "flags", "words"),
     ("swarm", "sandbox", "plots", "plan"),
     ("table", "grader", "records"),
-    ("measure",),
+    ("measure", "sql"),
     ("session", "page", "export", "curves"),
     ("regrade", "report"),
     ("run", "calibrate", "sql_calibrate"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
-DOING = {"session", "endpoint", "grader", "sandbox", "walls"}
+DOING = {"session", "endpoint", "grader", "sandbox", "walls", "sql"}
 TELLING = ("measure", "stats", "words", "plots", "page", "report", "export", "curves")
 
 PURE = ("swarm", "stats", "plan", "table", "measure")

@@ -1,0 +1,667 @@
+"""What a query is worth: run it in the sandbox, find out what its gold query leaves open, compare the results outside.
+
+    await score(grader, database, gold, predicted)      SqlGrade(exact_match, cell_f1, executes, flag)
+    extract_sql(reply)                                  the query in a model's reply, or None
+
+A query runs in the grader's sandbox, on a private copy of the database that is gone with the process, under SQLite's
+authorizer: one statement that reads, and nothing that attaches, writes, loads or sets. A gold result never enters the
+process of a prediction. A gold query is read by sqlglot for its order and its limits, and run again with every tie
+that its text leaves open decided one way and the other: where that changes its rows, it tells nothing.
+
+Left out: where questions come from, prompts, runs and curves (sql_calibrate.py); other databases than SQLite.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import os
+import re
+import weakref
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from records import dumps
+from tasks import LETTERS, TaskError
+
+if TYPE_CHECKING:
+    from grader import Grader
+
+FAILS, EMPTY, OPEN = "gold query fails", "empty gold result", "gold not determined by the data"
+TOLERANCE = 1e-6  # between two numbers that are not both integers
+ROUNDING = 1e-12  # relative: what the order of a sum may change in a large float
+
+
+# ── the sandbox's side: one fixed program ────────────────────────────────────────────────────────────────────────────
+# stdin: a line "verb bytes-of-database bytes-of-query", the database, the query. stdout: make: the database that the
+# script makes; ask and show: a value in the strict encoding of sandbox.encode, (kind, rows or words). The walls and the
+# limits are the grader's; the authorizer allows reading and nothing else, and stands before the query is parsed.
+
+ROWS_BYTES = 1 << 20  # the most that a result may take, encoded
+PROGRAM = r"""
+import sqlite3
+import sys
+
+CAP = 1 << 20
+SHOWN = 3  # rows of a table that a prompt shows
+
+
+def sized(tag, payload):
+    return tag + len(payload).to_bytes(4, "little") + payload
+
+
+def cell(value):
+    kind = type(value)
+    if value is None:
+        return b"N"
+    if kind is int:
+        return sized(b"i", b"%x" % value if value >= 0 else b"-%x" % -value)
+    if kind is float:
+        return sized(b"f", repr(value).encode())
+    if kind is str:
+        return sized(b"s", value.encode("utf-8", "surrogatepass"))
+    return sized(b"b", value)
+
+
+def items(tag, parts):
+    return tag + len(parts).to_bytes(4, "little") + b"".join(parts)
+
+
+def answer(kind, payload):
+    sys.stdout.buffer.write(items(b"t", [cell(kind), payload]))
+    sys.stdout.buffer.flush()
+    sys.exit()
+
+
+def may(action, one, two, database, source):
+    if action == sqlite3.SQLITE_FUNCTION:
+        return sqlite3.SQLITE_DENY if two.lower() in ("load_extension", "fts3_tokenizer") else sqlite3.SQLITE_OK
+    reading = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
+    return sqlite3.SQLITE_OK if action in reading else sqlite3.SQLITE_DENY
+
+
+def may_make(action, one, two, database, source):
+    away = (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH)
+    return sqlite3.SQLITE_DENY if action in away or (two or "").lower() == "load_extension" else sqlite3.SQLITE_OK
+
+
+def ask(db, query, reverse):
+    if reverse:
+        db.execute("PRAGMA reverse_unordered_selects = ON")
+    db.execute("PRAGMA query_only = ON")
+    db.set_authorizer(may)
+    rows, size = [], 0
+    try:
+        cursor = db.execute(query)
+        if cursor.description is None:
+            answer("refused", cell("no query"))
+        for row in cursor:
+            rows.append(items(b"t", [cell(value) for value in row]))
+            size += len(rows[-1])
+            if size > CAP:
+                answer("large", cell("more than 1 MiB of rows"))
+    except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as why:
+        words = str(why)
+        refused = "not authorized" in words or "prohibited" in words or "one statement" in words
+        answer("refused" if refused else "error", cell(words[:300]))
+    answer("rows", items(b"l", rows))
+
+
+def show(db):
+    found = []
+    listed = "FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
+    for name, sql in db.execute("SELECT name, sql " + listed):
+        try:
+            cursor = db.execute('SELECT * FROM "%s" LIMIT %d' % (name.replace('"', '""'), SHOWN))
+            rows = [[column[0] for column in cursor.description], *cursor]
+        except sqlite3.Error:  # a view on what is gone, a module that is not here
+            rows = []
+        short = [[value[:200] if type(value) in (str, bytes) else value for value in row] for row in rows]
+        shown = [items(b"l", list(map(cell, row))) for row in short]
+        found.append(items(b"t", [cell(sql or name), items(b"l", shown)]))
+    answer("rows", items(b"l", found))
+
+
+verb, size, length = sys.stdin.buffer.readline().split()
+data = sys.stdin.buffer.read(int(size))
+query = sys.stdin.buffer.read(int(length)).decode("utf-8", "replace")
+db = sqlite3.connect(":memory:", isolation_level=None)
+db.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
+db.execute("PRAGMA temp_store = MEMORY")
+if verb == b"make":
+    db.set_authorizer(may_make)
+    try:
+        db.executescript(data.decode("utf-8", "replace"))
+    except (sqlite3.Error, sqlite3.Warning, ValueError) as why:
+        answer("error", cell(str(why)[:300]))
+    if db.in_transaction:
+        db.commit()
+    db.set_authorizer(None)
+    sys.stdout.buffer.write(db.serialize())
+else:
+    if data:
+        db.deserialize(data)
+    try:
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.Error as why:
+        answer("error", cell(str(why)[:300]))
+    show(db) if verb == b"show" else ask(db, query, verb == b"reversed")
+"""
+MAGIC = b"SQLite format 3\0"
+KEPT_BYTES = 256 << 20  # of database files held in memory
+
+
+class Result(NamedTuple):
+    """What a query came to. rows: None where it failed; outcome, error: why; of tasks.LETTERS."""
+
+    rows: list[tuple[Any, ...]] | None
+    outcome: str = "pass"
+    error: str = ""
+    cpu_seconds: float = 0.0
+
+
+class Answer(NamedTuple):
+    """The result of one gold query. blocks: where the order counts, the stretches (start, end) of rows that tie."""
+
+    rows: list[tuple[Any, ...]]
+    blocks: list[tuple[int, int]] | None
+
+
+class Gold(NamedTuple):
+    """What a question's gold queries come to: answers of which each is right, and a flag where they tell nothing."""
+
+    answers: list[Answer]
+    flag: str | None
+    error: str = ""
+
+
+class SqlGrade(NamedTuple):
+    """What a query is worth. None: not defined, since the gold query fails or is not determined by the data, or, for
+    cell_f1, finds nothing."""
+
+    exact_match: bool | None
+    cell_f1: float | None
+    executes: bool
+    flag: str | None
+
+
+class Bench:
+    """Databases and queries behind a grader: whatever is equal is read, made and run once."""
+
+    def __init__(self, grader: Grader) -> None:
+        self.grader = grader
+        self.files: OrderedDict[tuple[str, int, int], bytes] = OrderedDict()
+
+    async def database(self, database: str) -> bytes | Result:
+        """The bytes of a SQLite file, or of the one that a script makes; a Result where it makes none."""
+        if is_file(database):
+            data = await asyncio.to_thread(self._read, database)
+            if data.startswith(MAGIC) or not data:
+                return data
+            script = data
+        else:
+            script = database.encode("utf-8", "replace")
+        made: bytes | Result = await self.grader._once(("make", sha256(script).digest()), lambda: self._make(script))
+        return made
+
+    def _read(self, path: str) -> bytes:
+        try:
+            about = os.stat(path)
+            key = path, about.st_size, about.st_mtime_ns
+            if key in self.files:
+                return self.files[key]
+            if os.path.isfile(path + "-wal") and os.stat(path + "-wal").st_size:
+                raise TaskError(
+                    f"{path} has unsaved pages in {path}-wal: close it or run PRAGMA wal_checkpoint(TRUNCATE)"
+                )
+            data = Path(path).read_bytes()
+        except OSError as why:
+            raise TaskError(f"the database {path} cannot be read ({why.strerror}): check its permissions") from None
+        if data[18:20] == b"\2\2":  # journal mode WAL, which a database in memory cannot have
+            data = data[:18] + b"\1\1" + data[20:]
+        self.files[key] = data
+        while sum(map(len, self.files.values())) > KEPT_BYTES and len(self.files) > 1:
+            self.files.popitem(last=False)
+        return data
+
+    async def _make(self, script: bytes) -> bytes | Result:
+        output = await self._execute(b"make", script, b"")
+        if output.outcome == "ended" and (output.stdout.startswith(MAGIC) or not output.stdout):
+            return bytes(output.stdout)
+        return self._told(output)
+
+    async def _execute(self, verb: bytes, data: bytes, query: bytes) -> Any:
+        # The database lies in memory beside what the query may use, once as it came and once as SQLite holds it.
+        limits = self.grader.limits._replace(memory_bytes=self.grader.limits.memory_bytes + 2 * len(data))
+        head = b"%s %d %d\n" % (verb, len(data), len(query))
+        return await self.grader.execute(PROGRAM, head + data + query, limits)
+
+    def _told(self, output: Any) -> Result:
+        """What the fixed program said, or how it ended."""
+        from sandbox import decode
+
+        outcome, cpu = output.outcome, output.cpu_seconds
+        if outcome != "ended":
+            return Result(None, outcome if outcome in LETTERS else "runtime_error", outcome.replace("_", " "), cpu)
+        try:
+            kind, said = decode(output.stdout, plain_only=True)
+        except ValueError:
+            return Result(None, "runtime_error", "no answer", cpu)
+        if kind == "rows":
+            return Result(said, cpu_seconds=cpu)
+        return Result(None, {"refused": "forbidden", "large": "output_limit"}.get(kind, "runtime_error"), said, cpu)
+
+    async def ask(self, database: str, query: str, reverse: bool = False) -> Result:
+        """A query's rows. reverse: with SQLite's choice of an order turned round wherever it has one."""
+        query = query.rstrip("; \t\r\n")
+        if is_query(query) is False:
+            return Result(None, "forbidden", "not one query")
+        data = await self.database(database)
+        if isinstance(data, Result):
+            return data
+        text = query.encode("utf-8", "replace")
+        verb = b"reversed" if reverse else b"ask"
+        key = (verb, sha256(data).digest(), text)
+
+        async def run() -> Result:
+            return self._told(await self._execute(verb, data, text))
+
+        result: Result = await self.grader._once(key, run)
+        return result
+
+    async def show(self, database: str) -> Result:
+        """(CREATE statement, [column names, first rows ...]) of every table and view."""
+        data = await self.database(database)
+        return data if isinstance(data, Result) else self._told(await self._execute(b"show", data, b""))
+
+    async def check(self) -> None:
+        """GraderFault where the sandbox's Python cannot do what the fixed program needs."""
+        from grader import GraderFault
+
+        script = "CREATE TABLE t(x); INSERT INTO t VALUES (-1), (NULL), ('1'), (x'31'), (2.5);"
+        result = await self.ask(script, "SELECT x FROM t")
+        if result.rows != [(-1,), (None,), ("1",), (b"1",), (2.5,)]:
+            raise GraderFault(f"SQLite does not work in the sandbox ({result.error}): use a Python whose sqlite3 has "
+                              "deserialize (SQLite 3.36 or newer)")  # fmt: skip
+
+    async def gold(self, database: str, queries: Sequence[str]) -> Gold:
+        """The answers of the gold queries, worked out once."""
+        key = ("gold", sha256(dumps([database, list(queries)]).encode()).digest())
+        gold: Gold = await self.grader._once(key, lambda: self._gold(database, queries))
+        return gold
+
+    async def _gold(self, database: str, queries: Sequence[str]) -> Gold:
+        results = [await self.ask(database, query) for query in queries]
+        ran = [(query, result.rows) for query, result in zip(queries, results, strict=True) if result.rows is not None]
+        if not ran:
+            return Gold([], FAILS, results[0].error)
+        full = [(query, rows) for query, rows in ran if rows]
+        if not full:
+            return Gold([Answer(rows, None) for _, rows in ran], EMPTY)
+        answers = [await self._answer(database, query, rows) for query, rows in full]
+        known = [answer for answer in answers if answer is not None]
+        return Gold(known, None if len(known) == len(answers) else OPEN)
+
+    async def _answer(self, database: str, query: str, rows: list[tuple[Any, ...]]) -> Answer | None:
+        """The rows with what of their order counts; None where other rows would be as right."""
+        form = Form(query, len(rows[0]))
+        if form.by_chance:
+            return None
+        others = [(await self.ask(database, query, reverse=True)).rows]
+        blocks = [(i, i + 1) for i in range(len(rows))] if form.ordered else None
+        if form.ordered or form.limited:
+            up, down = [(await self.ask(database, form.with_ties(way))).rows for way in ("ASC", "DESC")]
+            others += [up, down]
+            if form.ordered and up is not None and down is not None:
+                blocks = tied(up, down)
+        if not all(same_rows(rows, other) for other in others if other is not None):
+            return None
+        return Answer(rows, blocks)
+
+
+def is_file(database: str) -> bool:
+    return len(database) < 4096 and os.path.isfile(database)
+
+
+_benches: weakref.WeakKeyDictionary[Grader, Bench] = weakref.WeakKeyDictionary()
+
+
+def bench_of(grader: Grader) -> Bench:
+    if grader not in _benches:
+        _benches[grader] = Bench(grader)
+    return _benches[grader]
+
+
+async def score(grader: Grader, database: str, gold: str | Sequence[str], predicted: str) -> SqlGrade:
+    """What a predicted query is worth against a gold query, or against several of which each is right.
+
+    grader: an entered Grader. database: the path of a SQLite file, else a script that makes a database. predicted: a
+    query, or a reply that holds one. A fault of the machinery raises GraderFault and is no grade.
+    """
+    bench = bench_of(grader)
+    answers = await bench.gold(database, [gold] if isinstance(gold, str) else list(gold))
+    query = extract_sql(predicted)
+    result = Result(None, "no_code") if query is None else await bench.ask(database, query)
+    return worth(answers, result)
+
+
+def worth(gold: Gold, result: Result) -> SqlGrade:
+    """A query's result against the gold answers; with several the best of each figure."""
+    executes, flag = result.rows is not None, gold.flag
+    if flag in (FAILS, OPEN):
+        return SqlGrade(None, None, executes, flag)
+    rows = result.rows
+    exact = rows is not None and any(matches(answer, rows) for answer in gold.answers)
+    if flag == EMPTY:
+        return SqlGrade(exact, None, executes, flag)
+    f1 = 0.0 if rows is None else max(cell_f1(answer.rows, rows) for answer in gold.answers)
+    return SqlGrade(exact, f1, executes, flag)
+
+
+# ── reading SQL: what a query is, and where its order is left open ───────────────────────────────────────────────────
+
+
+def _tokens(text: str) -> list[Any] | None:
+    """sqlglot's tokens; None where it finds none. Time linear in the text, which is not parsed."""
+    from sqlglot import tokenize
+    from sqlglot.errors import SqlglotError
+
+    if len(text) > 100_000:
+        return None
+    try:
+        return list(tokenize(text, read="sqlite"))
+    except SqlglotError:
+        return None
+
+
+def is_query(text: str) -> bool | None:
+    """Whether a text is one statement, and that a query. None: the tokens do not tell; SQLite will."""
+    tokens = _tokens(text)
+    if tokens is None:
+        return None
+    while tokens and tokens[-1].text == ";":
+        tokens.pop()
+    words = [token.text.upper() for token in _outside_brackets(tokens)]
+    if not words or ";" in words:
+        return False
+    if words[0] == "WITH":
+        words = [word for word in words if word in ("SELECT", "VALUES", "INSERT", "UPDATE", "DELETE", "REPLACE")]
+    return bool(words) and words[0] in ("SELECT", "VALUES")
+
+
+def _outside_brackets(tokens: list[Any]) -> Iterator[Any]:
+    depth = 0
+    for token in tokens:
+        depth -= token.text == ")"
+        if depth <= 0:
+            yield token
+        depth += token.text == "("
+
+
+_CHANCE = {"RANDOM", "RANDOMBLOB"}
+_CLOCK = {"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP"}
+_ENDS_COLUMNS = {"FROM", "WHERE", "GROUP BY", "HAVING", "WINDOW", "ORDER BY", "LIMIT", "UNION", "EXCEPT", "INTERSECT"}
+
+
+class Form:
+    """What the text of a gold query says about the order of its rows. width: its columns, as it ran."""
+
+    def __init__(self, query: str, width: int) -> None:
+        self.query = query
+        tokens = _tokens(query) or []
+        words = [self._word(token) for token in tokens]
+        follows = [*words[1:], ""]
+        self.by_chance = any(
+            word in _CLOCK or (word in _CHANCE and after == "(") or self._is_now(token)
+            for word, after, token in zip(words, follows, tokens, strict=True)
+        )
+        self.ordered, self.limited = False, False
+        self.places: list[tuple[int, bool, int]] = []  # where ties are decided: offset, after an ORDER BY?, columns
+        group: list[list[int]] = [[]]  # the tokens of each bracket that is open
+        for at, word in enumerate(words):
+            if word == "(":
+                group.append([])
+                continue
+            if word == ")" and len(group) > 1:
+                group.pop()
+                continue
+            inside = group[-1]
+            if word == "LIMIT":
+                self.limited = True
+                columns = width if len(group) == 1 else self._columns([words[i] for i in inside])
+                ordered = any(words[i] == "ORDER BY" for i in inside)
+                self.places.append((tokens[at].start, ordered, columns))
+            elif word == "ORDER BY" and len(group) == 1:
+                self.ordered = True
+            inside.append(at)
+        last = next((token for token in reversed(tokens) if token.text != ";"), None)
+        if self.ordered and last is not None and not any(words[i] == "LIMIT" for i in group[0]):
+            self.places.append((last.end + 1, True, width))
+
+    @staticmethod
+    def _word(token: Any) -> str:
+        """The token in capitals; a quoted one says nothing."""
+        return "" if token.token_type.name in ("STRING", "IDENTIFIER") else " ".join(token.text.upper().split())
+
+    @staticmethod
+    def _is_now(token: Any) -> bool:
+        return bool(token.token_type.name == "STRING" and token.text.strip().lower() == "now")
+
+    @staticmethod
+    def _columns(words: list[str]) -> int:
+        """How many columns the SELECT before a LIMIT has; 0 where its text does not tell."""
+        if "SELECT" not in words:
+            return 0
+        start = len(words) - 1 - words[::-1].index("SELECT")
+        columns = list(itertools.takewhile(lambda word: word not in _ENDS_COLUMNS, words[start + 1 :]))
+        stars = [i for i, word in enumerate(columns) if word == "*"]
+        if any(i == 0 or columns[i - 1] in (",", ".", "DISTINCT", "ALL") for i in stars):
+            return 0
+        return 1 + columns.count(",")
+
+    def with_ties(self, way: str) -> str:
+        """The query with every tie that its text leaves open decided by the columns themselves: ASC or DESC."""
+        query = self.query
+        for place, ordered, columns in sorted(self.places, reverse=True):
+            if columns:
+                terms = ", ".join(f"{i} COLLATE BINARY {way}" for i in range(1, columns + 1))
+                query = f"{query[:place]}{', ' if ordered else ' ORDER BY '}{terms} {query[place:]}"
+        return query
+
+
+def tied(up: list[tuple[Any, ...]], down: list[tuple[Any, ...]]) -> list[tuple[int, int]]:
+    """The stretches of rows that tie, from the same rows with ties decided one way and the other.
+
+    A stretch ends wherever both have shown the same rows so far: within a tie of rows that differ, the first few one
+    way are never the first few the other way.
+    """
+    blocks, start = [], 0
+    lead: Counter[Any] = Counter()
+    for i, (one, other) in enumerate(zip(up, down, strict=False)):
+        for row, step in ((one, 1), (other, -1)):
+            lead[row] += step
+            if not lead[row]:
+                del lead[row]
+        if not lead:
+            blocks.append((start, i + 1))
+            start = i + 1
+    return blocks if not lead else [*blocks, (start, len(up))]
+
+
+# ── comparing results ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def close(a: float, b: float) -> bool:
+    """Whether two numbers are one: integers exactly, others within 1e-6, or what rounding does to a large sum."""
+    if a == b:
+        return True
+    if isinstance(a, int) and isinstance(b, int):
+        return False
+    return abs(a - b) <= max(TOLERANCE, ROUNDING * max(abs(a), abs(b))) < math.inf
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def _named(value: Any) -> tuple[str, Any]:
+    """A value that equals none of another type."""
+    return type(value).__name__, value
+
+
+def _numbered(columns: Sequence[Any]) -> tuple[dict[Any, int], bool]:
+    """Numbers that lie close together under one name; and whether some of one name are not close to each other."""
+    names: dict[Any, int] = {}
+    chained, name = False, -1
+    values = sorted({value for value in columns if _is_number(value)})
+    first = last = values[0] if values else 0
+    for value in values:
+        if name < 0 or not close(last, value):
+            first, name = value, name + 1
+        elif not close(first, value):
+            chained = True
+        names[value], last = name, value
+    return names, chained
+
+
+def same_rows(gold: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether two results hold the same rows, in whatever order."""
+    if len(gold) != len(rows) or (gold and len(gold[0]) != len(rows[0])):
+        return False
+    if not gold:
+        return True
+    chained = False
+    sides: list[list[list[Any]]] = [[], []]
+    for one, other in zip(zip(*gold, strict=True), zip(*rows, strict=True), strict=True):
+        names, loose = _numbered((*one, *other))
+        chained |= loose
+        for side, column in zip(sides, (one, other), strict=True):
+            side.append([("#", names[value]) if _is_number(value) else _named(value) for value in column])
+    ours, theirs = (list(zip(*side, strict=True)) for side in sides)
+    if Counter(ours) != Counter(theirs):
+        return False
+    return not chained or _pairs_up(gold, rows, ours, theirs)
+
+
+def _pairs_up(
+    gold: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]], ours: list[Any], theirs: list[Any]
+) -> bool:
+    """Whether every row has a partner of its own that is close in all columns: numbers stand so near to each other
+    that being close is not passed on from one to the next."""
+    import numpy as np
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    like: dict[Any, list[int]] = defaultdict(list)
+    for i, name in enumerate(theirs):
+        like[name].append(i)
+
+    def near(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+        return all(close(a, b) for a, b in zip(one, other, strict=True) if _is_number(a))
+
+    edges = [(i, j) for i, name in enumerate(ours) for j in like[name] if near(gold[i], rows[j])]
+    if not edges:
+        return False
+    at = np.array(edges).T
+    graph = csr_matrix((np.ones(len(edges)), at), shape=(len(gold), len(rows)))
+    return bool((maximum_bipartite_matching(graph, perm_type="column") >= 0).all())
+
+
+def matches(answer: Answer, rows: list[tuple[Any, ...]]) -> bool:
+    """Exact match: the same rows; where the gold query orders them, tie by tie in the same places."""
+    if answer.blocks is None:
+        return same_rows(answer.rows, rows)
+    if len(rows) != len(answer.rows):
+        return False
+    return all(same_rows(answer.rows[start:end], rows[start:end]) for start, end in answer.blocks)
+
+
+def cell_f1(gold: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]]) -> float:
+    """2 x shared / (gold cells + predicted cells), over the multisets of cell values, wherever they stand."""
+    sides = [[value for row in side for value in row] for side in (gold, rows)]
+    if not sides[0] and not sides[1]:
+        return 1.0
+    numbers = [sorted(value for value in side if _is_number(value)) for side in sides]
+    others = [Counter(_named(value) for value in side if not _is_number(value)) for side in sides]
+    shared = (others[0] & others[1]).total() + _paired(*numbers)
+    return 2 * shared / (len(sides[0]) + len(sides[1]))
+
+
+def _paired(ours: list[float], theirs: list[float]) -> int:
+    """How many of two sorted lists of numbers pair up: on a line, taking the first that is close is best."""
+    i = j = pairs = 0
+    while i < len(ours) and j < len(theirs):
+        if close(ours[i], theirs[j]):
+            i, j, pairs = i + 1, j + 1, pairs + 1
+        elif ours[i] < theirs[j]:
+            i += 1
+        else:
+            j += 1
+    return pairs
+
+
+# ── the query in a reply ─────────────────────────────────────────────────────────────────────────────────────────────
+
+_BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+"
+_NAME = r"(?:\w+|\"[^\"]*\"|`[^`]*`|\[[^\]]*\])"
+_TABLES = rf"WITH\s+(?:RECURSIVE\s+)?{_NAME}\s*(?:\([^)]*\)\s*)?AS\s*(?:NOT\s+)?(?:MATERIALIZED\s*)?\("
+_QUERY = rf"(?:SELECT\b|VALUES\s*\(|{_TABLES})"
+_OTHER = (
+    r"(?:(?:INSERT|REPLACE)\s+(?:OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|DROP\s+\w+|ALTER\s+TABLE|ATTACH\s|"
+    r"DETACH\s|PRAGMA\s|VACUUM|REINDEX|ANALYZE|BEGIN\b|COMMIT\b|ROLLBACK\b|EXPLAIN\s|CREATE\s+(?:TEMP\w*\s+)?\w+)"
+)
+_STARTS = re.compile(rf"{_BLANK}(?:{_QUERY})", re.I | re.S)
+_STATEMENT = re.compile(rf"{_BLANK}(?:{_QUERY}|{_OTHER})", re.I | re.S)
+_LINE = [re.compile(rf"^[ \t>]*(?={_QUERY})", flag | re.M) for flag in (re.NOFLAG, re.I)]
+_LABEL = re.compile(r"\s*(?:sqlite3?|sql|query|postgres(?:ql)?|mysql|text|plaintext)\b[ \t]*:?", re.I)
+_THINKING = r"think|thinking|thought|thoughts|reasoning"
+_THOUGHT = re.compile(rf"</(?:{_THINKING})>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>", re.I)
+_THINKS = re.compile(rf"\s*(?:<(?:{_THINKING})>|\[THINK\]|◁think▷|<\|channel\|>analysis)", re.I)
+# Capitals alone: a sentence may begin with From, On or As.
+_CLAUSE = re.compile(
+    r"\s*(?:[()\-,]|(?:FROM|WHERE|JOIN|LEFT|RIGHT|FULL|INNER|CROSS|NATURAL|ON|AND|OR|GROUP|ORDER|HAVING|LIMIT|OFFSET|"
+    r"UNION|EXCEPT|INTERSECT|WINDOW|WHEN|ELSE|END|AS)\b)"
+)
+_PAUSE = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|;|\n[ \t]*\n", re.S)
+
+
+def extract_sql(reply: str) -> str | None:
+    """The query in a reply, or None: the last fenced block that is one, else the text from its first line that is.
+
+    A text that is a query, or any other statement, is handed on whole: what it may do is not decided here.
+    """
+    text = _THOUGHT.split(reply)[-1].replace("\r\n", "\n")
+    if _THINKS.match(text):
+        return None
+    parts = re.split(r"```+|~~~+", text)
+    blocks = [_without_label(block) for block in parts[1::2]]
+    for what in (_STARTS, _STATEMENT):
+        if found := [block for block in blocks if what.match(block)]:
+            return found[-1].strip()
+    loose = _without_label("\n".join(parts[::2]))
+    if _STATEMENT.match(loose):
+        return _until_prose(loose)
+    for line in _LINE:
+        if begins := line.search(loose):
+            return _until_prose(loose[begins.end() :])
+    return None
+
+
+def _without_label(block: str) -> str:
+    label = _LABEL.match(block)
+    return block[label.end() :] if label else block
+
+
+def _until_prose(text: str) -> str:
+    """The statement at the start of a text: to its semicolon, or to a paragraph that is no SQL."""
+    for pause in _PAUSE.finditer(text):
+        more = _STATEMENT.match(text, pause.end())
+        if (pause[0] == ";" and not more) or (
+            pause[0][0] == "\n" and not more and not _CLAUSE.match(text, pause.end())
+        ):
+            return text[: pause.start()].strip()
+    return text.strip()

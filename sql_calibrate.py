@@ -1,0 +1,617 @@
+"""Is the fitness a hill on text-to-SQL too? One prompt, a group of samples a question, partial credit against a match.
+
+    python sql_calibrate.py --base-url URL --limit 20     twenty questions on your endpoint
+    python sql_calibrate.py --limit 600                   the published size: 600 questions, 8 samples each
+    python sql_calibrate.py --tasks my_questions.jsonl    your own questions (a row: see `own_rows`)
+    python sql_calibrate.py --plan ...                    what it would ask, probe included, then stop
+    python sql_calibrate.py --reuse                       the report again from out/sql, no calls
+
+Exact match: the query's rows are the gold query's, as a multiset, columns in order; NULL equals NULL alone, text never
+a number, numbers agree within 1e-6; where the gold query orders its rows they come in the same sequence, up to ties
+that the data leave open. Fitness: F1 over the multiset of cell values, whatever their place; a query that fails has 0.
+
+Queries run in the grader's sandbox on a private copy of the database, under an authorizer: one statement, a query,
+and nothing that attaches, writes, loads or sets. Whoever asks is never told a gold query or its result.
+
+A gold query that fails, finds nothing, or is not determined by the data (a LIMIT that cuts through a tie, a column
+that GROUP BY leaves open, the clock, chance) can tell no right query from a wrong one. Such questions are flagged,
+counted, not asked, and in no curve.
+
+{rule}
+
+Exit codes: 0 done, 2 bad input, 3 a limit was reached, 4 the endpoint, 5 the grader or the disk, 130 interrupted.
+Left out: other databases than SQLite, arms and rounds (where no curve rises there is nothing to climb).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+import textwrap
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from curves import areas, bucket_table, curve, plot
+from endpoint import EndpointFault
+from flags import BadInput, Flags, count, policy_flags
+from measure import RULE
+from plan import plan_digest
+from records import EVENTS, DiskFault, Folder, Log, RecordsError, dumps
+from session import (
+    DONE,
+    ENDPOINT,
+    GRADER,
+    LIMIT,
+    VERSION,
+    Budget,
+    Owing,
+    Session,
+    Watch,
+    complain,
+    conduct,
+    each,
+    move_aside,
+    note,
+    policy_of,
+    sampling,
+    versions,
+)
+from sql import Bench, Result, bench_of, extract_sql, is_file, is_query, worth
+from sql import SqlGrade as SqlGrade
+from sql import score as score
+from swarm import Attempt, Prompt, Seat, swarm
+from tasks import LETTERS, Options, Reader, Task, TaskError, Test, card, clip, fetch, jsonl_rows, load, parquet_cells
+from words import hill_line
+
+if TYPE_CHECKING:
+    from grader import Grade
+
+BUCKETS = ("no cell", "up to a quarter", "to a half", "to three quarters", "to 90%", "below every cell", "every cell")
+PANELS = {"fitness": "all samples", "mixed": "tasks with both outcomes"}
+
+
+# ── the flags, in their three classes ────────────────────────────────────────────────────────────────────────────────
+
+
+def flags() -> Flags:
+    rule = textwrap.fill(f"The one line at the end follows this rule, cells for tests. {RULE}", 110)
+    parser = Flags(
+        prog="sql_calibrate.py",
+        usage="python sql_calibrate.py [flags]",
+        description=(__doc__ or "").replace("{rule}", rule),
+    )
+    identity = parser.add_argument_group("identity", "what an attempt is: another value needs another folder")
+    plan = parser.add_argument_group("plan", "which attempts are made; may grow in a folder")
+    free = parser.add_argument_group("free", "how fast, and how far")
+    folder = parser.add_argument_group("folder")
+    identity.add_argument("--tasks", default=GRETEL, metavar="NAME|FILE", help=f"{', '.join(SETS)}, or your own .jsonl "
+                          f"(default: {GRETEL})")  # fmt: skip
+    identity.add_argument("--revision", help="of the data set on the hub (default: the folder's, else the newest)")
+    policy_flags(identity, free, max_tokens=512)
+    identity.add_argument("--seed", type=count(0), default=0, help="of task order and requests (default: 0)")
+    plan.add_argument("--limit", type=count(1), default=600, help="questions, the first of the seeded order that can "
+                      "be used (default: 600)")  # fmt: skip
+    plan.add_argument("--base-samples", type=count(1), default=8, help="G, samples a question (default: 8)")
+    folder.add_argument("--out", type=Path, default=Path("out/sql"), help="the run folder (default: out/sql)")
+    folder.add_argument("--fresh", action="store_true", help="move an old folder aside (sql.1) and begin anew")
+    folder.add_argument("--reuse", action="store_true", help="report from the folder, no calls")
+    folder.add_argument("--plan", action="store_true", help="print what would be asked, write nothing, stop")
+    folder.add_argument("--json", action="store_true", help="print calibration.json instead of the report")
+    folder.add_argument("--verbose", action="store_true", help="requests on stderr, never a header")
+    folder.add_argument("--version", action="version", version=f"swarm-rescue {VERSION}")
+    return parser
+
+
+IDENTITY = "tasks revision model temperature top_p max_tokens thinking extra_body seed".split()
+PLAN = "limit base_samples".split()
+FREE = "base_url concurrency workers request_timeout give_up_after stop_after price".split()
+
+
+# ── task sets: rows with a question, a database and gold queries ─────────────────────────────────────────────────────
+# As it is loaded, a task of kind sql holds the question (statement), the script of its database (setup) or the path of
+# its file (tags), and one hidden test: the gold query, or several as a JSON list. `prepare` makes of it the task that
+# is asked.
+
+GRETEL = "gretelai/synthetic_text_to_sql"
+
+
+def gretel(options: Options, about: dict[str, Any]) -> Iterator[Task]:
+    """The test split of Gretel's synthetic text-to-SQL: every row brings its own CREATE and INSERT statements."""
+    about["licence"] = "Apache-2.0"
+    columns = ("id", "domain", "sql_complexity", "sql_prompt", "sql_context", "sql")
+    for path in fetch(GRETEL, "main", ("*test*.parquet",), options, about):
+        for cells in parquet_cells(path, columns, batch_rows=64):
+            row = {name: cell.as_py() for name, cell in cells.items()}
+            if not all(isinstance(row[name], str) and row[name].strip() for name in columns[3:]):
+                about["left_out"]["without a question, a database or a gold query"] += 1
+                continue
+            tags = {"domain": row["domain"] or "", "complexity": row["sql_complexity"] or ""}
+            yield _task(f"gretel-{row['id']}", row["sql_prompt"], [row["sql"]], script=row["sql_context"], tags=tags)
+
+
+ROW = ("id", "db", "question", "gold_sql")
+
+
+def own_rows(path: Path, options: Options, about: dict[str, Any]) -> Iterator[Task]:
+    """Questions of your own: a .jsonl file with one object a line.
+
+    field     required  what
+    id        yes       text or number, different in every row
+    db        yes       a SQLite file (its path, from the folder of this file or from here), or an SQL script that
+                        makes the database
+    question  yes       what is asked, as the model reads it
+    gold_sql  yes       a query, or a list of queries of which each is right
+    evidence            a hint that belongs to the question; the model reads it too
+    """
+    if options.revision is not None:
+        raise TaskError(f"--revision {options.revision} is for data sets on a hub and {path} is none; leave it out")
+    if path.suffix != ".jsonl":
+        raise TaskError(f"there is no task set {path}; choose {', '.join(SETS)} or a .jsonl file")
+    if not path.is_file():
+        raise TaskError(f"there is no file {path}; give the path of a .jsonl file of questions")
+    for where, row in jsonl_rows(path):
+        yield _own_row(row, path.parent, f"{path}, {where}")
+
+
+def _own_row(row: Any, folder: Path, where: str) -> Task:
+    if not isinstance(row, dict):
+        raise TaskError(f"{where}: a row is an object with the fields {', '.join(ROW)}")
+    for name in row:
+        if name not in (*ROW, "evidence"):
+            raise TaskError(f"{where}: {name}: no such field; there are {', '.join(ROW)} and evidence")
+    golds = row.get("gold_sql")
+    golds = [golds] if isinstance(golds, str) else golds
+    if isinstance(row.get("id"), int):
+        row["id"] = str(row["id"])
+    for name in ROW[:3]:
+        if not isinstance(row.get(name), str) or not row[name].strip():
+            raise TaskError(f"{where}: {name}: must be text; every row needs it")
+    if not isinstance(golds, list) or not golds or not all(isinstance(gold, str) and gold.strip() for gold in golds):
+        raise TaskError(f"{where}: gold_sql: must be a query or a list of queries; every row needs it")
+    evidence = row.get("evidence") or ""
+    if not isinstance(evidence, str):
+        raise TaskError(f"{where}: evidence: must be text; mend it or leave it out")
+    question = f"{row['question'].strip()}\n\nHint: {evidence.strip()}" if evidence.strip() else row["question"]
+    for db in (str(folder / row["db"]), row["db"]):
+        if is_file(db):
+            return _task(row["id"], question, golds, file=db, tags={"db": Path(db).stem})
+    if not re.search(r"\s", row["db"].strip()):
+        raise TaskError(
+            f"{where}: db: there is no file {row['db']}; give a path from {folder} or from here, or a script"
+        )
+    return _task(row["id"], question, golds, script=row["db"])
+
+
+def _task(
+    task_id: str, question: str, golds: list[str], script: str = "", file: str = "", tags: dict[str, str] | None = None
+) -> Task:
+    hidden = Test(golds[0] if len(golds) == 1 else dumps(golds), source="private")
+    return Task(
+        id=task_id, title=question.strip()[:80], statement=question, kind="sql", visible=(), hidden=(hidden,),
+        setup=script, reference=file, tags=tags or {},
+    )  # fmt: skip
+
+
+SETS: dict[str, Reader] = {GRETEL: gretel}  # yours: one function, one name
+
+
+# ── one prompt ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SYSTEM = "You write SQLite queries that answer questions about a database."
+REQUEST = (
+    "Write one SQLite query whose result answers the question: only the columns that it asks for, in its order. Put "
+    "the query in a single ```sql block."
+)
+
+
+def question(seat: Seat) -> Prompt:
+    """The question and its database: what every sample sees."""
+    text = f"{seat.task.statement.rstrip()}\n\n{REQUEST}"
+    return Prompt([{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}])
+
+
+def described(tables: list[tuple[str, list[list[Any]]]]) -> str:
+    """A database as the prompt shows it: its CREATE statements, each with the first rows of the table."""
+    parts = []
+    for create, rows in tables:
+        lines = [create.strip().rstrip(";") + ";"]
+        if len(rows) > 1:
+            lines.append("-- first rows: " + " | ".join(map(str, rows[0])))
+            lines += ["-- " + " | ".join(_short(value) for value in row) for row in rows[1:]]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _short(value: Any) -> str:
+    text = "NULL" if value is None else f"x'{value.hex()}'" if isinstance(value, bytes) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+# ── from a row to a task, and from a reply to a grade ────────────────────────────────────────────────────────────────
+
+
+class Unusable(NamedTuple):
+    """Why a question is not asked."""
+
+    reason: str
+
+
+class SqlGrader:
+    """Stands where the grader stands: a reply's fitness is its cell F1, and a pass is an exact match."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.databases: dict[str, str] = {}  # task id -> path or script
+
+    async def prepare(self, row: Task) -> Task | Unusable:
+        """The task that is asked: with the tables in its statement, and the digest of its database in its test."""
+        database = row.reference or row.setup
+        data = await self.bench.database(database)
+        if isinstance(data, Result):
+            return Unusable("database cannot be made")
+        golds = golds_of(row)
+        if not any(is_query(gold) is not False for gold in golds):
+            return Unusable("gold is no query")
+        gold = await self.bench.gold(database, golds)
+        if gold.flag:
+            return Unusable(gold.flag)
+        tables = await self.bench.show(database)
+        if not tables.rows:
+            return Unusable("database cannot be shown")
+        self.databases[row.id] = database
+        digest = sha256(row.setup.encode("utf-8", "surrogatepass") if row.setup else data).hexdigest()
+        statement = f"A SQLite database:\n\n{described(tables.rows)}\n\nQuestion: {row.statement.strip()}"
+        hidden = tuple(test._replace(output=digest) for test in row.hidden)
+        return Task(row.id, row.title, statement, "sql", (), hidden, tags=row.tags)
+
+    async def grade(self, reply: str, task: Task) -> Grade:
+        from grader import Grade
+
+        database = self.databases[task.id]
+        gold = await self.bench.gold(database, golds_of(task))
+        code = extract_sql(reply)
+        result = Result(None, "no_code") if code is None else await self.bench.ask(database, code)
+        found = worth(gold, result)
+        passed = found.exact_match is True
+        outcome = result.outcome if not found.executes else "pass" if passed else "wrong_answer"
+        letter, cpu = LETTERS[outcome], round(result.cpu_seconds, 6)
+        return Grade(code, found.cell_f1 or 0.0, passed, outcome, "", letter, clip(result.error), cpu_seconds=cpu)
+
+
+def golds_of(task: Task) -> list[str]:
+    text = task.hidden[0].input
+    return json.loads(text) if text.startswith("[") else [text]
+
+
+# ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def survey(a: argparse.Namespace, grader: SqlGrader) -> tuple[list[Task], dict[str, Any]]:
+    """The questions that are asked: the first --limit of the seeded order whose gold query tells right from wrong."""
+    about: dict[str, Any] = {}
+    rows = await asyncio.to_thread(list, load(a.tasks, None, a.seed, revision=a.revision, about=about,
+                                              sets=SETS, own_file=own_rows))  # fmt: skip
+    left_out, tasks, looked_at = Counter(about["left_out"]), list[Task](), 0
+    room = asyncio.Semaphore(16)
+
+    async def prepare(row: Task) -> Task | Unusable:
+        async with room:
+            return await grader.prepare(row)
+
+    for start in range(0, len(rows), 64):
+        for found in await asyncio.gather(*map(prepare, rows[start : start + 64])):
+            if len(tasks) == a.limit:
+                break
+            looked_at += 1
+            if isinstance(found, Unusable):
+                left_out[found.reason] += 1
+            else:
+                tasks.append(found)
+        if len(tasks) == a.limit:
+            break
+        if looked_at % 512 == 0:
+            note(f"{looked_at:,} of {len(rows):,} questions looked at, {len(tasks):,} can be used")
+    if not tasks:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
+        raise TaskError(f"{a.tasks} has no question that can be used ({reasons}): name another with --tasks")
+    length = sum(len(task.statement) + len(REQUEST) for task in tasks)
+    about.update(left_out=dict(left_out), asked=len(tasks), looked_at=looked_at, prompt_characters=length)
+    return tasks, about
+
+
+async def experiment(tasks: list[Task], log: Log, session: Session, a: argparse.Namespace) -> None:
+    async def one(task: Task) -> None:
+        log.add_card(card(task))
+        await session.play(task, swarm(task.shown(), question, "base", a.base_samples, 1, seed=a.seed))
+
+    await each(iter(tasks), one, at_once=max(8, a.concurrency))
+
+
+def identity_of(a: argparse.Namespace, model: str | None, data: dict[str, Any]) -> dict[str, Any]:
+    return {**{name: getattr(a, name) for name in IDENTITY}, "model": model, "revision": data["revision"]}
+
+
+def plan_of(a: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(a, name) for name in PLAN}
+
+
+async def nothing_left(tasks: list[Task], log: Log, a: argparse.Namespace) -> bool:
+    """Whether the folder holds every attempt that these flags ask for."""
+    session = Session(log, None, seed=a.seed, room=asyncio.Semaphore(1), watch=Watch(0, 0))
+    try:
+        await experiment(tasks, log, session, a)
+    except Owing:
+        return False
+    return True
+
+
+async def sample(log: Log, a: argparse.Namespace) -> None:
+    """Everything that costs: gold queries, probe, plan, then the samples. It fills the folder; `tell` reads it."""
+    from grader import Grader
+
+    def record(event: dict[str, Any]) -> None:
+        budget.count(event)
+        log.append(EVENTS, {**event, "time": round(time.time(), 3)})
+        if a.verbose:
+            note(dumps(event))
+
+    old = log.read("config.json") if len(log) else None
+    if old and old["identity"]["tasks"] == a.tasks:
+        a.revision = a.revision or old["identity"]["revision"]
+    budget = Budget(a.stop_after, a.price or (0.0, 0.0), log.events())
+    async with Grader(workers=a.workers) as inner:
+        grader = SqlGrader(bench_of(inner))
+        await grader.bench.check()
+        tasks, data = await survey(a, grader)
+        if old:
+            a.model = a.model or old["identity"]["model"]
+            if not log.settle(identity_of(a, a.model, data), plan_of(a)) and await nothing_left(tasks, log, a):
+                return note("nothing is left to ask")
+        async with policy_of(a, a.model, record) as policy:
+            server = await policy.probe()
+            changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
+            write_down(log, a, data, server, inner, changed)
+            note(say_plan(a, data, server))
+            watch = Watch(data["asked"] * a.base_samples - len(log), a.concurrency)
+            async with sampling(log, policy, grader, a, budget, watch) as session:
+                await experiment(tasks, log, session, a)
+    log.write_json("config.json", {**log.config, "ended": time.time()})
+
+
+def write_down(
+    log: Log, a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any], grader: Any, changed: list[str]
+) -> None:
+    """config.json and plan.json, before the first sample; later what has grown, as an amendment."""
+    now, old = time.time(), log.read("config.json") if len(log) else None
+    plan: dict[str, Any] = {
+        "schema_version": 1,
+        "written": now,
+        "population": {"tasks": data["asked"], "task_set": a.tasks, "revision": data["revision"],
+                       "base_samples": a.base_samples},
+        "primary_metric": "does cell F1 predict an exact match within a task",
+        "rule": {"text": RULE},
+        "calls": {"largest": data["asked"] * a.base_samples},
+        "tokens": {"completion_largest": data["asked"] * a.base_samples * a.max_tokens},
+        "settings": plan_of(a),
+        "amendments": [],
+    }  # fmt: skip
+    first = (log.plan if old else None) or plan
+    if old and changed:
+        first["amendments"].append({"time": now, "after_attempts": len(log), "changed": changed, "plan": plan})
+    log.write_json("plan.json", first)
+    config = {
+        "identity": identity_of(a, server["model"], data),
+        "plan": plan_of(a),
+        "free": {name: getattr(a, name) for name in FREE},
+        "versions": versions(),
+        "data": data,
+        "server": server,
+        "tier": grader.tier,
+        "rules": grader.rules,
+        "grades": "attempts",
+        "price": a.price,
+        "dry_run": False,
+        "started": old["started"] if old else now,
+        "ended": None,
+        "plan_digest": plan_digest(first),
+    }
+    log.write_json("config.json", config)
+
+
+def say_plan(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any]) -> str:
+    """What is going to be asked, and of whom."""
+    calls = data["asked"] * a.base_samples
+    given, made = a.base_samples * data["prompt_characters"] // 3, calls * a.max_tokens  # three characters a token
+    usd = f", at most {(given * a.price[0] + made * a.price[1]) / 1e6:,.2f} usd" if a.price else ""
+    revision = f", revision {data['revision']}" if data["revision"] else ""
+    return "\n".join(
+        [
+            f"questions: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}",
+            *left_out_lines(data),
+            *data["notes"],
+            f"calls: {calls:,} ({a.base_samples} a question)",
+            f"tokens: at most {made:,} out, about {given:,} in{usd}",
+            f"policy: {server['model']}, temperature {a.temperature:g}, top_p {a.top_p:g}, {a.max_tokens:,} tokens a "
+            f"reply, thinking {a.thinking}",
+            *(f"server: {line}" for line in server["facts"]),
+            *(f"warning: {line}" for line in server["warnings"]),
+        ]
+    )
+
+
+def left_out_lines(data: dict[str, Any]) -> list[str]:
+    """What was looked at and not asked, by reason."""
+    reasons = "; ".join(f"{reason} {number:,}" for reason, number in sorted(data["left_out"].items()))
+    return textwrap.wrap(f"left out of {data['looked_at']:,} looked at: {reasons or 'none'}", 80)
+
+
+def make(a: argparse.Namespace) -> int:
+    """Sample what the folder lacks: the exit code."""
+    if a.plan:
+        return plan_only(a)
+    if a.fresh:
+        move_aside(a.out)
+    with Log(a.out) as log:
+        for line in log.mended:
+            note(line)
+        return conduct(sample(log, a), log)
+
+
+def plan_only(a: argparse.Namespace) -> int:
+    """--plan: what it would ask, gold queries and probe included, and nothing written."""
+    from grader import Grader, GraderFault
+
+    async def ask() -> str:
+        async with Grader(workers=a.workers) as inner:
+            grader = SqlGrader(bench_of(inner))
+            await grader.bench.check()
+            _, data = await survey(a, grader)
+        async with policy_of(a, a.model, lambda event: None) as policy:
+            return say_plan(a, data, await policy.probe())
+
+    try:
+        print(asyncio.run(ask()))
+    except EndpointFault as why:
+        return complain(why, ENDPOINT)
+    except GraderFault as why:
+        return complain(why, GRADER)
+    return DONE
+
+
+# ── telling: from the folder, and nothing else ───────────────────────────────────────────────────────────────────────
+
+
+def calibration(config: dict[str, Any], attempts: Iterator[Attempt]) -> dict[str, Any]:
+    """All of calibration.json: counts, the curves over all samples and over tasks with both outcomes, the correlation.
+
+    Over the tasks whose group is whole.
+    """
+    samples = config["plan"]["base_samples"]
+    by_task: dict[str, list[Attempt]] = defaultdict(list)
+    for attempt in attempts:
+        if attempt.particle < samples:
+            by_task[attempt.task_id].append(attempt)
+    whole = {task: those for task, those in sorted(by_task.items()) if len(those) == samples}
+    every = [attempt for those in whole.values() for attempt in those]
+    failed = [those for those in whole.values() if not any(attempt.passed for attempt in those)]
+    mixed = {t: those for t, those in whole.items() if 0 < sum(attempt.passed for attempt in those) < samples}
+    counts = {
+        "tasks": len(whole),
+        "unfinished": config["data"]["asked"] - len(whole),
+        "attempts": len(every),
+        "passes": sum(attempt.passed for attempt in every),
+        "all_fail": len(failed),
+        "near_miss": sum(any(attempt.fitness > 0 for attempt in those) for those in failed),
+        "mixed": len(mixed),
+        "all_pass": len(whole) - len(failed) - len(mixed),
+        "truncated": sum(attempt.finish_reason == "length" for attempt in every),
+        "outcomes": dict(Counter(attempt.outcome for attempt in every).most_common()),
+        "tokens": {"prompt": sum(attempt.prompt_tokens or 0 for attempt in every),
+                   "completion": sum(attempt.completion_tokens or 0 for attempt in every)},
+    }  # fmt: skip
+    return {
+        "schema_version": 1,
+        "settings": {**config["identity"], **config["plan"]},
+        "counts": counts,
+        "data": config["data"],
+        "tests": "fitness: F1 over cell values; target: exact match of the rows",
+        "fitness": cells_curve(every),
+        "mixed": cells_curve(attempt for those in mixed.values() for attempt in those),
+        "correlation": correlation((attempt.fitness, attempt.passed, attempt.task_id) for attempt in every),
+    }
+
+
+def cells_curve(attempts: Any) -> dict[str, Any]:
+    made = curve(((attempt.fitness, attempt.passed, attempt.task_id) for attempt in attempts), BUCKETS)
+    return {**made, "why": made["why"].replace("of the tests", "of the cells")}
+
+
+def correlation(rows: Any) -> dict[str, Any]:
+    """Pearson's r over tasks, between the mean fitness of a task's wrong attempts and its pass rate.
+
+    rows: (fitness, passed, task). Tasks with a wrong attempt count. The interval is Fisher's, at 95%.
+    """
+    by_task: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    for fitness, passed, task in rows:
+        by_task[task].append((fitness, passed))
+    pairs = []
+    for those in by_task.values():
+        wrong = [fitness for fitness, passed in those if not passed]
+        if wrong:
+            pairs.append((sum(wrong) / len(wrong), 1 - len(wrong) / len(those)))
+    found: dict[str, Any] = {"n": len(pairs), "r": None, "interval": None, "p_value": None}
+    if len(pairs) > 3 and all(len({pair[side] for pair in pairs}) > 1 for side in (0, 1)):
+        from scipy.stats import pearsonr
+
+        result = pearsonr(*zip(*pairs, strict=True))
+        low, high = result.confidence_interval(0.95)
+        found |= {"r": float(result.statistic), "interval": [float(low), float(high)], "p_value": float(result.pvalue)}
+    return found
+
+
+def text(made: dict[str, Any]) -> str:
+    """The report, within 80 columns."""
+    counts, data, settings, found = made["counts"], made["data"], made["settings"], made["correlation"]
+    r = found["r"]
+    said = (
+        f"{r:+.2f} [{found['interval'][0]:+.2f}, {found['interval'][1]:+.2f}] over {found['n']:,} tasks (published: "
+        "-0.19 over 371)"
+        if r is not None
+        else f"not estimable ({found['n']} tasks with a wrong attempt, or one value for all)"
+    )
+    outcomes = ", ".join(f"{name.replace('_', ' ')} {n:,}" for name, n in counts["outcomes"].items())
+    lines = [
+        f"text-to-SQL, {settings['model']}: {counts['tasks']:,} questions of {data['source']}, "
+        f"{settings['base_samples']} samples each",
+        *([f"{counts['unfinished']:,} more are not finished and not counted"] if counts["unfinished"] else []),
+        *left_out_lines(data),
+        f"{counts['all_fail']:,} all-fail ({counts['near_miss']:,} of them near-miss: some sample has a right cell), "
+        f"{counts['mixed']:,} with both outcomes, {counts['all_pass']:,} all-pass",
+        f"{counts['attempts']:,} samples: {outcomes}; {counts['truncated']:,} cut off at "
+        f"{settings['max_tokens']:,} tokens",
+    ]
+    out = [line for one in lines for line in textwrap.wrap(one, 80)]
+    for name, title in (("fitness", "cell F1, all samples"), ("mixed", "tasks with both")):
+        out += ["", *bucket_table(title, made[name], "samples that match", "sample")]
+    out += ["", *areas(made["fitness"]), ""]
+    out += textwrap.wrap(f"mean cell F1 of a task's wrong samples against its pass rate, r {said}", 80)
+    return "\n".join([*out, "", *textwrap.wrap(hill_line("fitness", made["fitness"]), 80)])
+
+
+def tell(a: argparse.Namespace, folder: Folder) -> None:
+    """calibration.json, its plot, and the report."""
+    made = calibration(folder.config, folder.attempts())
+    folder.write_json("calibration.json", made)
+    for name, picture in plot(made, PANELS).items():
+        (folder.path / name).write_bytes(picture)
+    print(dumps(made, indent=1) if a.json else text(made))
+    for name, n in Counter(name for name, _ in folder.unreadable).items():
+        note(f"{n} lines of {name} cannot be read; the next run moves them aside and asks again")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = flags()
+    a = parser.parse_args(argv)
+    if "usd" in a.stop_after and not a.price:
+        parser.error("--stop-after usd= needs --price IN,OUT")
+    try:
+        code = DONE if a.reuse else make(a)
+        if code in (DONE, LIMIT) and (a.reuse or not a.plan):
+            tell(a, Folder(a.out))
+        return code
+    except (RecordsError, TaskError, BadInput) as why:
+        return complain(why)
+    except (DiskFault, OSError) as why:
+        return complain(why, GRADER)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

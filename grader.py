@@ -442,6 +442,7 @@ def _numbers_match(got: bytes, expected: bytes, as_published: bool) -> bool:
 _BUILTINS = frozenset(dir(builtins))
 _LITERAL = object()  # no literal
 _GIVEN = "(**__given__)"
+_ASKED = 1000  # the most values that one assert may ask a program for
 
 # What runs in the clean process before the remainder of an assert.
 _JUDGE = """
@@ -592,7 +593,7 @@ def _literal_beside_a_leaf(remainder: ast.expr) -> Any:
 
 def _equal(data: bytes, literal: Any) -> bool | None:
     """Is the encoded value equal to the literal? None: not to be decided on this side."""
-    if literal is _LITERAL:
+    if literal is _LITERAL or len(data) > 1 << 16:  # more would keep other work waiting
         return None
     if data == sandbox.encode(literal):
         return True
@@ -992,6 +993,8 @@ class Grader:
                     results[at] = TestResult(False, output.outcome, output.outcome + named, cpu[at])
                 elif not data:  # it left with status 0 before there was a value
                     results[at] = TestResult(False, "runtime_error", "runtime_error", cpu[at])
+                elif len(data) > sandbox.VALUE_BYTES or len(given[at]) >= _ASKED:
+                    results[at] = TestResult(False, "bad_value", "bad_value: too much of it", cpu[at])
                 else:
                     given[at].append((leaf, bound, data))
                     start = _clip_start(text, repr(part.literal)) if part.literal is not _LITERAL else 0
@@ -1004,7 +1007,7 @@ class Grader:
             asking = {}
             if undecided:
                 worker.begin(_JUDGE.encode(), sandbox.MODULE, job.limits._replace(timeouts=0))
-                inputs = [_snippet(parts[at].judge, sandbox.encode(given[at])) for at in undecided]
+                inputs = [_snippet(parts[at].judge, sandbox.encode(given[at], 1 << 40)) for at in undecided]
                 outputs = [output async for output in _exchange(worker, inputs)]
                 worker.end()
                 for at, output in zip(undecided, outputs, strict=True):

@@ -25,6 +25,7 @@ import builtins
 import errno
 import gc
 import mmap
+import opcode
 import os
 import resource
 import select
@@ -89,13 +90,16 @@ _ITERATORS = {
 }
 
 
-def encode(value: Any) -> bytes:
-    """A value of exact built-in types, or of the standard collections, as bytes. Raises BadValue for any other."""
+def encode(value: Any, most: int = VALUE_BYTES) -> bytes:
+    """A value of exact built-in types, or of the standard collections, as bytes, `most` of them at most.
+
+    Raises BadValue for any other type, and for more.
+    """
     out: list[bytes] = []
     _encode(value, out, _DEPTH)
     data = b"".join(out)
-    if len(data) > VALUE_BYTES:
-        raise BadValue(f"a {type(value).__name__} of more than {VALUE_BYTES >> 20} MiB")
+    if len(data) > most:
+        raise BadValue(f"a {type(value).__name__} of more than {most >> 20} MiB")
     return data
 
 
@@ -149,13 +153,10 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
 
 def _encode_items(tag: bytes, items: Any, out: list[bytes], depth: int) -> None:
     out.append(tag + _COUNT.pack(len(items)))
-    size = 0
+    if len(out) > VALUE_BYTES:  # a small value can hold itself many times
+        raise BadValue(f"more than {VALUE_BYTES >> 20} MiB")
     for item in items:
-        before = len(out)
         _encode(item, out, depth - 1)
-        size += len(out[before])
-        if size > VALUE_BYTES:
-            raise BadValue(f"more than {VALUE_BYTES >> 20} MiB")
 
 
 def _flat(pairs: Iterable[tuple[Any, Any]]) -> list[Any]:
@@ -394,6 +395,7 @@ _VALUE_FD = walls.DESCRIPTORS - 1
 
 # ── program process: trusted, compiles and supervises ────────────────────────────────────────────────────────────────
 # Standard modules that are loaded before the fork when the program names them, so that its tests share the work.
+_ALWAYS_WARM = ("bisect", "collections", "functools", "heapq", "itertools", "math", "operator")  # more would cost more
 _WARM = frozenset(
     "abc array ast bisect calendar cmath collections contextlib copy dataclasses datetime decimal enum fractions "
     "functools hashlib heapq io itertools json math numbers operator os queue random re statistics string struct sys "
@@ -403,8 +405,6 @@ _WARM = frozenset(
 
 def _imported(code: Any) -> set[str]:
     """The top names of all modules that the code imports anywhere."""
-    import opcode
-
     name_op, extended = opcode.opmap["IMPORT_NAME"], opcode.opmap["EXTENDED_ARG"]
     found: set[str] = set()
     todo = [code]
@@ -486,6 +486,7 @@ class _ProgramProcess:
         self.pending_bytes = 0
         self.timeouts = 0
         self.running = 0  # the process id of the test process, while there is one
+        self.fork = os.fork if house.tier == "limits" else walls.fork
         self.input_ready = select.poll()
         self.input_ready.register(fd, select.POLLIN)
 
@@ -499,11 +500,13 @@ class _ProgramProcess:
         source = _read_exact(self.fd, size)
         sys.modules.pop("sandbox", None)
         sys.modules.pop("walls", None)
+        # The tests inherit the hard limit: should all else fail to stop one, the kernel does. It counts what this
+        # process takes too, which is less than a millisecond for a test.
         soft = max(1, int(self.limits.cpu_seconds) + 1)
-        resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, soft + 60))
         _limit_softly(self.limits.memory_bytes)
         self.code = _compile(source)
-        resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_CPU, (soft + 60, soft + 60))
         _limit_softly(resource.RLIM_INFINITY)
         self.own_writers = any(word in source for word in (b"open", b"Wrapper", b"Writer", b"FileIO"))
         self.own_source = source if any(word in source for word in (b"__file__", b"argv", b"getsource")) else b""
@@ -512,7 +515,10 @@ class _ProgramProcess:
             _warm_up(_imported(self.code) & _WARM)
         gc.freeze()
         self.page[0] = 1  # compiled: from here on a death is not the program's doing
-        _signal.signal(_signal.SIGTERM, self.give_up)
+        if self.house.tier == "limits":
+            _signal.signal(_signal.SIGTERM, self.give_up)
+        else:
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD_ENDED)
         self.clean_scratch()
         self.serve()
 
@@ -564,68 +570,65 @@ class _ProgramProcess:
             if isinstance(call, int):
                 self.answer(call)
                 return
-            given, stdin = data[4 + size :], -1
+            given = data[4 + size :]
         else:
-            stdin = self.file()
-            _write_all(stdin, data)
-            os.lseek(stdin, 0, 0)
+            self.file(0, data)
         if self.own_source:  # a script finds itself beside it
             with open("program.py", "wb") as file:
                 file.write(self.own_source)
-        out = self.file()
+        out = self.file(_VALUE_FD if self.mode == MODULE else 1)
         self.page[_HINT] = 0
-        self.running = pid = os.fork()
+        self.running = pid = self.fork()
         if pid == 0:
             try:
+                self.house.follow_parent()
+                if self.house.tier == "limits":
+                    _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
+                self.house.shut(max(2, out), self.limits.memory_bytes, self.limits.output_bytes + 1)
                 if self.mode == MODULE:
-                    self.step_in(-1, out, _VALUE_FD)
                     _run_call(self.page, self.code, call, given)
                 else:
-                    self.step_in(stdin, out, 1)
                     _run_main(self.page, self.code, self.own_writers)
             finally:
                 os._exit(99)
-        killed_for, status, usage = self.wait(pid)
-        if stdin >= 0:
-            os.close(stdin)
-        self.judge(killed_for, status, usage, out)
-        os.close(out)
+        self.judge(*self.wait(pid), out)
         if os.listdir("."):
             self.clean_scratch()
 
-    def file(self) -> int:
-        """A file in memory, or where there is none of that kind, one in the scratch folder without a name."""
-        if self.house.tier != "limits":
-            return os.memfd_create("file", 0)
-        fd = os.open("file", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        os.unlink("file")
-        return fd
+    def file(self, number: int, data: bytes = b"") -> int:
+        """A new file under this descriptor, read from its start: in memory, else nameless in the scratch folder.
 
-    def step_in(self, stdin: int, out: int, out_as: int) -> None:
-        """From here on this is the test process."""
-        self.house.follow_parent()
-        _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
-        if stdin >= 0:
-            os.dup2(stdin, 0)
-        os.dup2(out, out_as)  # the rules of the walls are in a low descriptor still
-        limits = self.limits
-        backstop = int(limits.cpu_seconds) + 2
-        self.house.shut(max(2, out_as), backstop, limits.memory_bytes, limits.output_bytes + 1)
+        Each test has files of its own: a descriptor that two share has one offset.
+        """
+        if self.house.tier != "limits":
+            fd = os.memfd_create("file", 0)
+        else:
+            fd = os.open("file", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            os.unlink("file")
+        if data:
+            _write_all(fd, data)
+            os.lseek(fd, 0, 0)
+        os.dup2(fd, number)
+        os.close(fd)
+        return number
 
     def wait(self, pid: int) -> tuple[int, int, Any]:
         """Until the test process has ended, or has had its time: (why it was killed or 0, exit status, usage)."""
         limits, house, started = self.limits, self.house, time.monotonic()
-        killed_for = 0
-        ended = _Ended(pid, house.tier == "limits")
-        watch: walls.Watch | None = None
+        posix_only = house.tier == "limits"
         pause = min(_LOOK_SECONDS, limits.cpu_seconds, limits.asleep_seconds, limits.wall_seconds)
-        while not ended.within(pause):
+        killed_for, watch = 0, None
+        while True:
+            ended = _asked_again(pid, pause) if posix_only else _signal.sigtimedwait(_CHILD_ENDED, pause)
+            if ended:
+                done, status, usage = os.wait4(pid, os.WNOHANG)
+                if done:
+                    break
             wall = time.monotonic() - started
-            watch = watch or walls.Watch(pid, house.tier == "limits")
+            watch = watch or walls.Watch(pid, posix_only)
             watch.look(wall)
-            left = min(
-                limits.cpu_seconds - watch.computed, limits.asleep_seconds - watch.asleep, limits.wall_seconds - wall
-            )
+            left = min(limits.cpu_seconds - watch.computed, limits.asleep_seconds - watch.asleep)
+            left = min(left, limits.wall_seconds - wall)
             if left <= 0:
                 killed_for = TIMEOUT
             elif watch.threads > walls.THREADS + 1:
@@ -634,12 +637,11 @@ class _ProgramProcess:
                 killed_for = OUTPUT_LIMIT
             if killed_for:
                 os.kill(pid, 9)
+                _, status, usage = os.wait4(pid, 0)
                 break
             pause = _LOOK_SECONDS if house.disk_is_shared else min(max(left, 0.005), 0.25)
-        _, status, usage = os.wait4(pid, 0)
         self.running = 0
-        ended.close()
-        if house.tier == "limits":
+        if posix_only:
             with _Unless(ProcessLookupError, PermissionError):  # that nothing is left of it
                 os.killpg(pid, 9)
         return killed_for, os.waitstatus_to_exitcode(status), usage
@@ -717,30 +719,18 @@ def _limit_softly(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
-class _Ended:
-    """Has a child ended? Through a descriptor of the process where there is one, else by asking again and again."""
+_CHILD_ENDED = {_signal.SIGCHLD}
 
-    def __init__(self, pid: int, posix_only: bool) -> None:
-        self.pid, self.fd = pid, -1
-        if not posix_only:
-            self.fd = os.pidfd_open(pid)
-            self.poll = select.poll()
-            self.poll.register(self.fd, select.POLLIN)
 
-    def within(self, seconds: float) -> bool:
-        if self.fd >= 0:
-            return bool(self.poll.poll(seconds * 1000))
-        until, pause = time.monotonic() + seconds, 0.0005
-        while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-            if time.monotonic() > until:
-                return False
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.01)
-        return True
-
-    def close(self) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
+def _asked_again(pid: int, seconds: float) -> bool:
+    """Has the child ended? Asked again and again, which works everywhere."""
+    until, pause = time.monotonic() + seconds, 0.0005
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() > until:
+            return False
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.01)
+    return True
 
 
 # ── worker: warm, walled in, and without a memory ────────────────────────────────────────────────────────────────────
@@ -752,6 +742,8 @@ def serve(fd: int, tier: str, scratch: str) -> None:
         text = f"{why}".encode()
         _write_all(fd, _RESULT.pack(_MAGIC_RESULT, FAULT, 0, 0, 0.0, len(text)) + text)
         return
+    for name in _ALWAYS_WARM:
+        __import__(name)
     import _thread
 
     _thread.stack_size(8 << 20)  # else every thread gets as much as the main one, address space for three
@@ -770,7 +762,7 @@ def serve(fd: int, tier: str, scratch: str) -> None:
             os._exit(0)
         page[:] = bytes(4096)
         try:
-            pid = os.fork()
+            pid = (os.fork if house.tier == "limits" else walls.fork)()
         except OSError as why:
             text = f"no process for a program: {why}".encode()
             _write_all(fd, _RESULT.pack(_MAGIC_RESULT, FAULT, 0, 0, 0.0, len(text)) + text)
@@ -804,20 +796,24 @@ def _has_bytes(fd: int) -> bool:
 
 
 def _wait_or_hang_up(pid: int, fd: int, house: walls.Walls) -> int:
-    ended = _Ended(pid, house.tier == "limits")
+    """The exit status of the program process; or, when the host hangs up, the end of it all."""
     hung_up = select.poll()
     hung_up.register(fd, 0)
-    if ended.fd >= 0:
-        hung_up.register(ended.fd, select.POLLIN)
-    while not ended.within(0.0):
-        events = hung_up.poll(None if ended.fd >= 0 else 2)
-        if any(which == fd for which, _ in events):
+    ended = -1
+    if house.tier != "limits":
+        ended = os.pidfd_open(pid)
+        hung_up.register(ended, select.POLLIN)
+    while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        if any(which == fd for which, _ in hung_up.poll(None if ended >= 0 else 2)):
             os.kill(pid, _signal.SIGTERM)
-            if not ended.within(1.0):
+            if not _asked_again(pid, 1.0):
                 os.kill(pid, _signal.SIGKILL)
-            os.waitpid(pid, 0)
+            with _Unless(ChildProcessError):
+                while True:  # its test process dies with it, and comes to us
+                    os.waitpid(-1, 0)
             os._exit(0)
-    ended.close()
+    if ended >= 0:
+        os.close(ended)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
@@ -882,7 +878,7 @@ class Worker:
                 ["/bin/sh", "-c", _DEEP_STACK, "sh", *command],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()], start_new_session=True, cwd="/",
-                env={"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"},
+                env={"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1", "LD_BIND_NOW": "1"},
             )  # fmt: skip
         except OSError as why:
             ours.close()

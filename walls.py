@@ -5,7 +5,8 @@ Three tiers, best first; sandbox.py asks for one, and a self-test attacks it bef
     full     own process, network, mount, IPC and host-name spaces; a root folder with nothing in it but the Python
              library, an empty scratch folder and /dev/null; another user where we are root; and all of strict
     strict   Landlock, a system-call filter, no privileges, limits: what an ordinary container still allows
-    limits   resource limits and process groups, with POSIX alone: macOS, and kernels without Landlock
+    limits   resource limits and process groups, with POSIX alone: macOS, and kernels without Landlock; started by
+             root, it becomes another user first or refuses
 
 What full and strict promise about a program: it reads the Python installation and its own scratch folder and no other
 file; it writes into that folder alone; it starts no process, opens no socket to anywhere, signals nobody but itself,
@@ -32,6 +33,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from resource import RLIMIT_AS, RLIMIT_FSIZE, setrlimit
 
 THREADS = 64
 DESCRIPTORS = 64
@@ -96,6 +98,20 @@ class Denied(Exception):
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
+_fork = ctypes.PyDLL(None, use_errno=True).fork
+
+
+def fork() -> int:
+    """os.fork for a process with one thread, without what Python does around it: that costs a third of a short test.
+
+    Nothing of it matters here: there is no other thread whose locks and state would have to be put right, and no
+    after-fork hook to run (random and threading register some). The interpreter's lock is ours before and after.
+    """
+    pid = int(_fork())
+    if pid < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return pid
 
 
 def _call(what: str, function: Callable[..., int], *args: object) -> int:
@@ -118,7 +134,7 @@ _NEWNS, _NEWUTS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = 0x20000, 0x4000000, 0x800
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = (
     1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 )  # fmt: skip
-_PDEATHSIG, _SET_DUMPABLE, _CAPBSET_DROP, _NO_NEW_PRIVS, _SIGKILL = 1, 4, 24, 38, 9
+_PDEATHSIG, _SET_DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _SIGKILL = 1, 4, 24, 36, 38, 9
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 SCRATCH_BYTES = 64 << 20  # all files of one program together
 SCRATCH_FILES = 2000
@@ -197,10 +213,12 @@ def _bind(place: str, target: str, read_only: bool = True) -> None:
 
 # ── privileges ───────────────────────────────────────────────────────────────────────────────────────────────────────
 def _can_be_read_by_anyone(path: str) -> bool:
+    if not os.stat(path).st_mode & 0o004:
+        return False
     while path != "/":
+        path = os.path.dirname(path)
         if not os.stat(path).st_mode & 0o001:
             return False
-        path = os.path.dirname(path)
     return True
 
 
@@ -335,7 +353,15 @@ class Walls:
         self.ruleset = -1
         for what, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, DESCRIPTORS)):
             resource.setrlimit(what, (most, most))
-        if tier != "limits":
+        if tier == "limits":
+            if os.geteuid() == 0:
+                if not _can_be_read_by_anyone(os.path.realpath(os.__file__)):
+                    raise Denied(
+                        "limits alone do not hold a program of root, and no other user can read this Python; "
+                        "run as an ordinary user, or with a Python that is not in a private folder"
+                    )
+                _become_nobody_in_particular(scratch, os.getpid())
+        else:
             if sys.platform != "linux" or platform.machine() not in MACHINE:
                 raise Denied(f"{sys.platform} on {platform.machine()}: Landlock and seccomp filters are not there")
             self._build(keep)
@@ -350,7 +376,7 @@ class Walls:
             _empty_root(self.scratch)
             self.scratch = "/scratch"
         elif own_user:
-            own_user = _can_be_read_by_anyone(os.path.dirname(os.path.realpath(os.__file__)))
+            own_user = _can_be_read_by_anyone(os.path.realpath(os.__file__))
         _call("no_new_privs", _libc.prctl, _NO_NEW_PRIVS, 1, 0, 0, 0)
         self.ruleset = _ruleset(self.scratch)
         if own_user:
@@ -361,16 +387,17 @@ class Walls:
             resource.setrlimit(resource.RLIMIT_NPROC, (THREADS + 3, THREADS + 3))
         _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
         _libc.prctl(_PDEATHSIG, _SIGKILL if self.tier == "full" else 0, 0, 0, 0)
+        _libc.prctl(_SUBREAPER, 1, 0, 0, 0)  # what a killed program process leaves is ours to collect
         self._restrict = (ctypes.c_long(numbers(TRUSTED, machine)["landlock_restrict_self"]),
                           ctypes.c_long(self.ruleset), ctypes.c_long(0))  # fmt: skip
         self.inner = _inner_filter(machine)
-        at = self.inner.code.raw
-        self._pids = [i for i in range(4, len(at), 8) if at[i : i + 4] == struct.pack("=I", _PID)]
+        self._words = memoryview(self.inner.code)[:-1].cast("B").cast("I")  # without the closing NUL
+        self._pids = [at for at, word in enumerate(self._words) if word == _PID]
         _outer_filter(machine, arch).install()
 
     def _step_inside(self, keep: int) -> None:
         """Only a child enters a new process space. The parent waits at the door and dies with what is inside."""
-        inside = os.fork()
+        inside = fork()
         if inside == 0:
             return
         os.close(keep)
@@ -378,36 +405,35 @@ class Walls:
         os._exit(min(255, abs(os.waitstatus_to_exitcode(status))))
 
     def follow_parent(self) -> None:
-        """In a trusted child of the worker: die when the parent does."""
-        if sys.platform == "linux":
+        """Die when the parent does. In full the worker's process space sees to it, in limits nothing can."""
+        if self.tier == "strict":
             _libc.prctl(_PDEATHSIG, _SIGKILL, 0, 0, 0)
 
-    def shut(self, keep: int, cpu: int, memory: int, file_size: int) -> None:
+    def shut(self, keep: int, memory: int, file_size: int) -> None:
         """In the process that will run a program, as the last thing before it: one way, for good.
 
-        keep: the one descriptor past 2 that stays open, if any. cpu: seconds until the kernel steps in, a backstop.
-        memory, file_size: bytes.
+        keep: the highest descriptor that stays open, past 2 it alone. memory, file_size: bytes.
         """
         if self.tier == "limits":
             os.setpgid(0, 0)
         elif _libc.syscall(*self._restrict) != 0:
             raise Denied(f"landlock: {os.strerror(ctypes.get_errno())}")
-        os.closerange(3, keep)
+        if keep > 2:
+            os.closerange(3, keep)
         os.closerange(keep + 1, DESCRIPTORS)
-        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
+        setrlimit(RLIMIT_FSIZE, (file_size, file_size))
         limit_memory(memory)
         if self.tier != "limits":
-            pid = struct.pack("=I", os.getpid())
+            pid = os.getpid()
             for at in self._pids:
-                ctypes.memmove(ctypes.addressof(self.inner.code) + at, pid, 4)
+                self._words[at] = pid
             self.inner.install()
 
 
 def limit_memory(memory: int) -> None:
     """Bound the address space (bytes). Some systems refuse; the self-test finds out what that means."""
     try:
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        setrlimit(RLIMIT_AS, (memory, memory))
     except (ValueError, OSError):
         if sys.platform == "linux":
             raise

@@ -156,7 +156,7 @@ def knows(references: dict[str, str], right: tuple[float, float, float], nearly:
             return "ready" if request.probe else "I do not know this one."
         if dice.random() >= right[min(2, prompt.count("`python\n"))]:
             program = spoiled(program, 1 - nearly, dice.randrange(10**6))
-        return f"Here it is ({dice.randrange(10**6)}).\n\n```python\n{program}\n```\n"
+        return f"Here it is.\n\n```python\n{program.rstrip()}\n# {dice.randrange(10**9)}\n```\n"  # no two are equal
 
     return reply
 

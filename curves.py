@@ -56,7 +56,8 @@ def area(found: Mapping[str, Any]) -> str:
     if found["auc"] is None:
         return f"not estimable ({found['n_pos']} passes, {found['n_neg']} fails)"
     lo, hi = found["interval"]
-    return f"{number(found['auc'])} [{number(lo)}, {number(hi)}] over {found['n_groups']} tasks"
+    interval = "no interval" if lo is None else f"[{number(lo)}, {number(hi)}]"
+    return f"{number(found['auc'])} {interval} over {found['n_groups']} task{'s' * (found['n_groups'] != 1)}"
 
 
 def number(x: float | None) -> str:

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from curves import area, areas, bucket_table, curve, number, plot
 from flags import BadInput, Flags, count, policy_flags
 from measure import RULE, regraded
-from records import CHECKS, EVENTS, DiskFault, Folder, Log, RecordsError, dumps
+from records import CHECKS, DiskFault, Folder, Log, RecordsError, dumps
 from session import (
     DONE,
     GRADER,
@@ -443,8 +443,9 @@ def text(made: dict[str, Any]) -> str:
         ]
     if judge := made.get("judge"):
         out += [
-            f"judge {judge['model']}: {judge['n']:,} programs, {judge['passes']:,} of them pass; "
-            f"{judge['unparsed']} replies without a number, left out",
+            f"judge: {judge['model']}",
+            f"{judge['n']:,} programs, {judge['passes']:,} of them pass; {judge['unparsed']} replies without a number, "
+            "left out",
             "",
             *bucket_table("judge says", judge),
             "",
@@ -577,12 +578,8 @@ async def _all_there(log: Log, a: argparse.Namespace, play: Any) -> bool:
 
 
 async def _ask_judge(log: Log, a: argparse.Namespace, most: int, play: Any) -> None:
-    def record(event: dict[str, Any]) -> None:
-        budget.count(event)
-        log.append(EVENTS, {**event, "time": round(time.time(), 3)})
-
-    budget = Budget(a.stop_after, a.price or (0.0, 0.0), log.events())
-    async with policy_of(a, a.model, record) as policy:
+    budget = Budget(a, log)
+    async with policy_of(a, a.model, budget.record) as policy:
         server = await policy.probe()
         identity = _judge_identity(a, server["model"])
         log.settle(identity, {})

@@ -876,11 +876,13 @@ def cost(t: Table) -> dict[str, Any]:
 
 
 def _slots(events: Counter[str]) -> dict[str, float] | None:
-    """Shares of the endpoint's slot-time: busy, idle for the grader's sake, idle with nothing left to ask."""
+    """Shares of the endpoint's slot-time: busy; idle before a retry, for the grader's sake, with nothing to ask."""
     seconds = [events[name] for name in SLOT_SECONDS]
     if not sum(seconds):
         return None
-    return dict(zip(("busy", "grader", "nothing_to_ask"), (float(s / sum(seconds)) for s in seconds), strict=True))
+    return dict(
+        zip(("busy", "retrying", "grader", "nothing_to_ask"), (float(s / sum(seconds)) for s in seconds), strict=True)
+    )
 
 
 def _bill(t: Table, rows: Any, price: Any) -> dict[str, Any]:
@@ -1174,7 +1176,7 @@ def hill(score: Any, passed: Any, task: Any, edges: Any = EDGES, ends: bool = Tr
     if limit < CLIFF_SHARE * top:
         word = "cliff"
         why = (
-            f"from a half to three quarters of the tests {middle_passed} of {middle_n} pass, at most {limit:.1%}; that "
+            f"from a half to three quarters {middle_passed} of {middle_n} pass, at most {limit:.1%}; that "
             f"is under a fifth of the {top:.1%} at the top"
         )
     elif not within.n_groups:
@@ -1183,7 +1185,7 @@ def hill(score: Any, passed: Any, task: Any, edges: Any = EDGES, ends: bool = Tr
     elif low_passes >= HILL_PASSES and low_tasks >= HILL_TASKS and low.lo > 0.5:
         word = "hill"
         why = (
-            f"below three quarters of the tests a pass outranks a fail of its own task with chance {low.auc:.2f} "
+            f"below three quarters a pass outranks a fail of its own task with chance {low.auc:.2f} "
             f"[{low.lo:.2f}, {low.hi:.2f}]: {low_passes} passes in {low_tasks} tasks"
         )
     elif within.lo <= 0.5 <= within.hi and within.lo >= NOISE_WITHIN[0] and within.hi <= NOISE_WITHIN[1]:
@@ -1194,7 +1196,7 @@ def hill(score: Any, passed: Any, task: Any, edges: Any = EDGES, ends: bool = Tr
         seen = "not estimable" if math.isnan(within.lo) else f"[{within.lo:.2f}, {within.hi:.2f}]"
         why = (
             f"within a task a pass outranks a fail with chance {within.auc:.2f}, 99% interval {seen}; "
-            f"{low_passes} passes in {low_tasks} tasks lie below three quarters of the tests"
+            f"{low_passes} passes in {low_tasks} tasks lie below three quarters"
         )
     out = {
         "verdict": word,

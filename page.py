@@ -718,7 +718,7 @@ def _cost_section(r: Results) -> str:
     if slots := cost.get("slots"):
         said.append(
             f"Slots busy {share(slots['busy'])} of the time, with nothing to ask {share(slots['nothing_to_ask'])}, "
-            f"waiting for the grader {share(slots['grader'])}."
+            f"waiting for the grader {share(slots['grader'])}, before a retry {share(slots['retrying'])}."
         )
     return _section("cost", "What it cost", _p(" ".join(said)), _table("By stage and arm", head, rows))
 

@@ -306,7 +306,11 @@ def _bullet(paper: Paper, said: str) -> list[str]:
     return [f"  - {first}", *(f"    {line}" for line in rest)]
 
 
-IDLE = {"nothing_to_ask": "with nothing to ask", "grader": "waiting for the grader"}
+IDLE = {
+    "nothing_to_ask": "with nothing to ask",
+    "grader": "waiting for the grader",
+    "retrying": "waiting before a retry",
+}
 
 
 def _cost_text(r: Results, paper: Paper) -> list[str]:

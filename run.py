@@ -37,7 +37,7 @@ from endpoint import EndpointFault, FakePolicy
 from flags import BadInput, Flags, count, policy_flags
 from measure import measure, regraded
 from plan import make_plan, plan_digest
-from records import EVENTS, DiskFault, Folder, Log, RecordsError, dumps
+from records import DiskFault, Folder, Log, RecordsError, dumps
 from session import (
     DONE,
     ENDPOINT,
@@ -242,14 +242,8 @@ async def sample(log: Log, a: argparse.Namespace, data: dict[str, Any]) -> None:
     """Everything that costs: probe, plan, then the experiment. It fills the folder; the report is told from there."""
     from grader import Grader
 
-    def record(event: dict[str, Any]) -> None:
-        budget.count(event)
-        log.append(EVENTS, {**event, "time": round(time.time(), 3)})
-        if a.verbose:
-            note(dumps(event))
-
-    budget = Budget(a.stop_after, a.price or (0.0, 0.0), log.events())
-    async with FakePolicy(log=record) if a.dry_run else policy_of(a, a.model, record) as policy:
+    budget = Budget(a, log)
+    async with FakePolicy(log=budget.record) if a.dry_run else policy_of(a, a.model, budget.record) as policy:
         server = await policy.probe()
         changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
         async with Grader(workers=a.workers, as_published=a.as_published) as grader:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from endpoint import EndpointFault, Policy, Reply, default_base_urls
 from flags import BAD_INPUT, BadInput
-from records import EVENTS, OWED, DiskFault, Log, RecordsError
+from records import EVENTS, OWED, DiskFault, Log, RecordsError, dumps
 from swarm import Attempt, Flow, Prompt, Slot
 from tasks import LETTERS, Task, TaskError
 
@@ -90,60 +90,67 @@ class Worker(NamedTuple):
 
 
 class Budget:
-    """--stop-after: what may still be spent. Calls, tokens and usd count from the folder's events, over all starts."""
+    """What requests cost, and how full the slots were: told by every event of the policy, before it is written down.
 
-    def __init__(self, limits: dict[str, float], price: tuple[float, float], events: Iterator[dict[str, Any]]) -> None:
-        self.limits = limits
-        self.price = price  # usd a million tokens, in and out
+    --stop-after is held here. Calls, tokens and usd count from the folder's events, over all starts.
+    """
+
+    def __init__(self, a: argparse.Namespace, log: Log) -> None:
+        self.log, self.limits, self.price, self.verbose = (
+            log,
+            a.stop_after,
+            a.price or (0.0, 0.0),
+            getattr(a, "verbose", False),
+        )
         self.spent = dict.fromkeys(("calls", "tokens", "usd"), 0.0)
-        self.in_flight = 0
-        self.start = time.monotonic()
-        for event in events:
-            self.count(event)
+        self.slots, self.busy, self.open = a.concurrency, 0, 0  # requests at the server; draws begun and not ended
+        self.slot_seconds = dict.fromkeys(("busy", "retrying", "grading", "work"), 0.0)  # idle ones by what was missing
+        self.missing: Callable[[], str] = lambda: "work"
+        self._start = self._since = time.monotonic()
+        for event in log.events():
+            self._pay(event)
 
-    def count(self, event: dict[str, Any]) -> None:
+    def record(self, event: dict[str, Any]) -> None:
+        """The policy's log. LimitReached before a first request that is one too many."""
+        name = event["event"]
+        self.clock()
+        if name == "sent":
+            if event["tries"] == 1:
+                self._allow()
+                self.open += 1
+            self.busy += 1
+        elif name in ("answered", "retry", "refused", "fault"):
+            self.busy -= 1
+            self.open -= name != "retry"
+        self._pay(event)
+        self.log.append(EVENTS, {**event, "time": round(time.time(), 3)})
+        if self.verbose:
+            note(dumps(event))
+
+    def begin(self, missing: Callable[[], str]) -> None:
+        """Sampling begins: slots count from here. missing: what a free one waits for."""
+        self.missing, self._since = missing, time.monotonic()
+
+    def clock(self) -> None:
+        """Book the slot-seconds since the last change."""
+        now = time.monotonic()
+        passed, self._since = now - self._since, now
+        self.slot_seconds["busy"] += self.busy * passed
+        self.slot_seconds[self.missing()] += (self.slots - self.busy) * passed
+
+    def _pay(self, event: dict[str, Any]) -> None:
         if event.get("event") == "answered":
             given, made = event.get("prompt_tokens") or 0, event.get("completion_tokens") or 0
             self.spent["calls"] += 1
             self.spent["tokens"] += given + made
             self.spent["usd"] += (given * self.price[0] + made * self.price[1]) / 1e6
 
-    def allow(self) -> None:
-        """LimitReached where one more request is one too many."""
-        now = {**self.spent, "minutes": (time.monotonic() - self.start) / 60}
-        now["calls"] += self.in_flight
+    def _allow(self) -> None:
+        now = {**self.spent, "minutes": (time.monotonic() - self._start) / 60}
+        now["calls"] += self.open
         for name, most in self.limits.items():
             if now[name] >= most:
                 raise LimitReached(f"--stop-after {name}={most:g} is reached; everything is saved")
-
-
-class Paced:
-    """A policy behind its slots and its budget. It measures how full the slots were, and what held them back."""
-
-    def __init__(self, policy: Draws, slots: int, budget: Budget, grading_is_behind: Callable[[], bool]) -> None:
-        self.policy, self.slots, self.budget = policy, slots, budget
-        self._free = asyncio.Semaphore(slots)
-        self._behind = grading_is_behind
-        self._since = time.monotonic()
-        self.seconds = dict.fromkeys(("busy", "grading", "work"), 0.0)  # slot-seconds; idle ones by what was missing
-
-    def clock(self) -> None:
-        """Book the slot-seconds since the last change."""
-        now = time.monotonic()
-        busy, passed, self._since = self.budget.in_flight, now - self._since, now
-        self.seconds["busy"] += busy * passed
-        self.seconds["grading" if self._behind() else "work"] += (self.slots - busy) * passed
-
-    async def draw(self, messages: list[dict[str, str]], seed: int) -> Reply:
-        async with self._free:
-            self.budget.allow()
-            self.clock()
-            self.budget.in_flight += 1
-            try:
-                return await self.policy.draw(messages, seed)
-            finally:
-                self.clock()
-                self.budget.in_flight -= 1
 
 
 # ── the only way an attempt comes into being ─────────────────────────────────────────────────────────────────────────
@@ -159,6 +166,7 @@ class Session:
         self._room = room  # for requests in flight and replies that wait for their grade, together
         self._flying: dict[Slot, asyncio.Task[Attempt]] = {}
         self._in_hand: dict[Slot, dict[str, Any]] = {}  # paid, not yet graded
+        self._drawing: set[Slot] = set()
         self._owed = log.owed()
         self.left: list[str] = []  # why slots were left owed: the server refuses this very prompt
 
@@ -185,6 +193,7 @@ class Session:
 
     async def _make(self, worker: Worker, task: Task, slot: Slot, prompt: Prompt) -> Attempt:
         def keep(reply: Reply) -> None:
+            self._drawing.discard(slot)
             shas = {"task_sha": task.digest, "prompt_sha": prompt.sha()}
             self._in_hand[slot] = {"slot": list(slot), **shas, "reply": reply._asdict()}
 
@@ -196,6 +205,7 @@ class Session:
                 paid = Reply(**row["reply"])
             async with self._room:
                 seed = slot.seed(self.seed)
+                self._drawing.add(slot)
                 reply, grade = await worker.answer(task, prompt.messages, seed, paid, keep)
             attempt = _attempt(task, slot, prompt, seed, reply, grade)
             self.log.add(attempt)
@@ -203,7 +213,12 @@ class Session:
             self.watch(attempt)
             return attempt
         finally:
+            self._drawing.discard(slot)
             del self._flying[slot]
+
+    def missing(self, slots: int) -> str:
+        """What a free slot waits for: the end of a pause before a retry, the grader, or something to ask."""
+        return "retrying" if len(self._drawing) >= slots else "grading" if self._room.locked() else "work"
 
     async def play(self, task: Task, flow: Flow) -> list[Attempt]:
         """Drive one swarm to its end: all its attempts, round by round; fewer where one had to be left owed."""
@@ -334,9 +349,8 @@ async def sampling(
     log: Log, policy: Any, grader: Grades, a: argparse.Namespace, budget: Budget, watch: Watch
 ) -> AsyncIterator[Session]:
     """A session over an entered policy and grader; on the way out nothing that was paid is lost."""
-    room = asyncio.Semaphore(5 * a.concurrency)
-    paced = Paced(policy, a.concurrency, budget, room.locked)
-    session = Session(log, Worker(paced, grader), seed=a.seed, room=room, watch=watch)
+    session = Session(log, Worker(policy, grader), seed=a.seed, room=asyncio.Semaphore(5 * a.concurrency), watch=watch)
+    budget.begin(lambda: session.missing(a.concurrency))
     watch.state = getattr(policy, "state", None)
     heart = asyncio.create_task(watch.beat())
     land = True
@@ -346,17 +360,16 @@ async def sampling(
             raise EndpointFault(
                 "attempt", f"{len(session.left)} plays were left incomplete; the last, {session.left[-1]}"
             )
-    except LimitReached:
-        raise
-    except BaseException:
-        land = False
+    except BaseException as why:
+        land = isinstance(why, LimitReached)
         raise
     finally:
         heart.cancel()
         await session.close(land)
         watch.bar.close()
-        paced.clock()
-        seconds = {f"{name}_slot_seconds": round(value, 3) for name, value in paced.seconds.items()}
+        note(f"{watch.made:,} attempts made, at most {max(0, watch.most - watch.made):,} left")
+        budget.clock()
+        seconds = {f"{name}_slot_seconds": round(value, 3) for name, value in budget.slot_seconds.items()}
         log.append(EVENTS, {"event": "slots", "slots": a.concurrency, "time": time.time(), **seconds})
 
 

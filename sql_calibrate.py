@@ -13,9 +13,9 @@ that the data leave open. Fitness: F1 over the multiset of cell values, whatever
 Queries run in the grader's sandbox on a private copy of the database, under an authorizer: one statement, a query,
 and nothing that attaches, writes, loads or sets. Whoever asks is never told a gold query or its result.
 
-A gold query that fails, finds nothing, or is not determined by the data (a LIMIT that cuts through a tie, a column
-that GROUP BY leaves open, the clock, chance) can tell no right query from a wrong one. Such questions are flagged,
-counted, not asked, and in no curve.
+A gold query that fails, finds nothing, or is not determined by the data (a LIMIT that cuts through a tie, at any depth;
+the clock; chance) can tell no right query from a wrong one. Such questions are flagged, counted, not asked, and in no
+curve.
 
 {rule}
 
@@ -43,7 +43,7 @@ from endpoint import EndpointFault
 from flags import BadInput, Flags, count, policy_flags
 from measure import RULE
 from plan import plan_digest
-from records import EVENTS, DiskFault, Folder, Log, RecordsError, dumps
+from records import DiskFault, Folder, Log, RecordsError, dumps
 from session import (
     DONE,
     ENDPOINT,
@@ -357,16 +357,10 @@ async def sample(log: Log, a: argparse.Namespace) -> None:
     """Everything that costs: gold queries, probe, plan, then the samples. It fills the folder; `tell` reads it."""
     from grader import Grader
 
-    def record(event: dict[str, Any]) -> None:
-        budget.count(event)
-        log.append(EVENTS, {**event, "time": round(time.time(), 3)})
-        if a.verbose:
-            note(dumps(event))
-
     old = log.read("config.json") if len(log) else None
     if old and old["identity"]["tasks"] == a.tasks:
         a.revision = a.revision or old["identity"]["revision"]
-    budget = Budget(a.stop_after, a.price or (0.0, 0.0), log.events())
+    budget = Budget(a, log)
     async with Grader(workers=a.workers) as inner:
         grader = SqlGrader(bench_of(inner))
         await grader.bench.check()
@@ -375,7 +369,7 @@ async def sample(log: Log, a: argparse.Namespace) -> None:
             a.model = a.model or old["identity"]["model"]
             if not log.settle(identity_of(a, a.model, data), plan_of(a)) and await nothing_left(tasks, log, a):
                 return note("nothing is left to ask")
-        async with policy_of(a, a.model, record) as policy:
+        async with policy_of(a, a.model, budget.record) as policy:
             server = await policy.probe()
             changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
             write_down(log, a, data, server, inner, changed)

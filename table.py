@@ -26,7 +26,8 @@ from plan import CONTROL, Settings
 from swarm import Attempt, same_program
 from tasks import Task
 
-SLOT_SECONDS = ("busy_slot_seconds", "grading_slot_seconds", "work_slot_seconds")  # busy; idle by what was missing
+# Slot-seconds of the endpoint in the events: busy, and idle by what was missing.
+SLOT_SECONDS = tuple(f"{name}_slot_seconds" for name in ("busy", "retrying", "grading", "work"))
 Columns = dict[str, Any]  # name -> array, one entry an attempt
 
 

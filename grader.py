@@ -741,7 +741,7 @@ class Grader:
     async def _check(self, check: Check) -> tuple[str, bool]:
         if self.tier not in check.tiers:
             return check.name, True
-        limits = sandbox.Limits(0.15, 0.15, 2.0, 96 << 20, 1 << 16, 0)
+        limits = sandbox.Limits(check.cpu_seconds, check.asleep_seconds, 20.0, 96 << 20, 1 << 16, 0)
         output = (await self._outputs(check.program, [check.stdin], limits, retry=False))[0]
         return check.name, output.outcome in check.outcomes and (
             not check.stdouts or output.stdout.strip() in check.stdouts
@@ -839,21 +839,24 @@ class Grader:
         except UnicodeEncodeError:  # half a surrogate pair: no file could hold it
             return [TestResult(False, "syntax_error", "syntax_error") for _ in groups[0]]
         run = self._run_stdio if job.kind == "stdio" else self._run_asserts
-        return await self._on_worker(lambda worker: run(worker, source, job, groups), sum(map(len, groups)))
+        failed = [TestResult(False, "runtime_error", "runtime_error") for _ in groups[0]]
+        return await self._on_worker(lambda worker: run(worker, source, job, groups), failed)
 
-    async def _on_worker(self, work: Callable[[sandbox.Worker], Coroutine[Any, Any, Any]], tests: int) -> Any:
+    async def _on_worker(self, work: Callable[[sandbox.Worker], Coroutine[Any, Any, Any]], failed: Any) -> Any:
         """Do it on a worker; if that dies, once more on a fresh one; if that dies too, a third tells whose fault it is.
 
-        A program that kills two workers while a third passes the self-test has failed all its tests.
+        failed: the result when a program has killed two workers while a third passes the self-test.
         """
+        lost: Exception | None = None
         for _ in range(2):
             worker = await self._idle.get()
             try:
                 if worker.lost:
                     worker = await self._replace(worker)
                 return await work(worker)
-            except sandbox.WorkerLost:
+            except sandbox.WorkerLost as why:
                 worker.kill()
+                lost = why
             except sandbox.SandboxFault as why:
                 worker.kill()
                 raise GraderFault(f"{why}; make room on this machine, then start again to continue") from None
@@ -863,7 +866,9 @@ class Grader:
             finally:
                 self._idle.put_nowait(worker)
         await self._self_test()
-        return [TestResult(False, "runtime_error", "runtime_error") for _ in range(tests)]
+        if isinstance(lost, sandbox.KilledOutside):
+            raise GraderFault(f"twice {lost}; use fewer --workers or another machine, then start again to continue")
+        return failed
 
     async def _replace(self, worker: sandbox.Worker) -> sandbox.Worker:
         worker.kill()
@@ -888,9 +893,11 @@ class Grader:
             return outputs
 
         if retry:
-            return await self._on_worker(work, len(inputs))
+            return await self._on_worker(work, [sandbox.Output(b"", None, "runtime_error", 0.0) for _ in inputs])
         worker = await self._idle.get()
         try:
+            if worker.lost:
+                worker = await self._replace(worker)
             return await work(worker)
         except (sandbox.WorkerLost, sandbox.SandboxFault) as why:
             worker.kill()
@@ -1011,7 +1018,7 @@ class Grader:
                 outputs = [output async for output in _exchange(worker, inputs)]
                 worker.end()
                 for at, output in zip(undecided, outputs, strict=True):
-                    verdict = _verdict(output)
+                    verdict = _verdict(output, parts[at])
                     if isinstance(verdict, bool):
                         results[at] = _assert_result(verdict, shown[at], cpu[at])
                     else:
@@ -1061,14 +1068,15 @@ def _value(stdout: bytes) -> tuple[bytes, str]:
     return stdout[4 : 4 + size], stdout[4 + size :].decode("utf-8", "replace")
 
 
-def _verdict(output: sandbox.Output) -> bool | tuple[int, bytes]:
+def _verdict(output: sandbox.Output, part: _Assert) -> bool | tuple[int, bytes]:
     """What the clean process says: passed or not, or which leaf it wants to know, with which names bound."""
     if output.outcome in ("timeout", "memory_limit"):
         return False  # a value that takes that long to compare equals nothing
     try:
-        answer = sandbox.decode(_value(output.stdout)[0], plain_only=True)
+        answer: bool | tuple[int, bytes] = sandbox.decode(_value(output.stdout)[0], plain_only=True)
     except ValueError:
-        raise GraderFault(f"the clean process of an assert failed: {output.outcome}") from None
+        why = f"the set-up code of a test does not run by itself ({output.outcome})"
+        raise TaskError(f"{why}: {clip(part.judge)!r}; mend or leave out this test") from None
     return answer
 
 
@@ -1113,6 +1121,8 @@ class Check(NamedTuple):
     stdouts: tuple[bytes, ...] = (b"",)
     stdin: bytes = b""
     tiers: tuple[str, ...] = ("full", "strict", "limits")
+    cpu_seconds: float = 1.0
+    asleep_seconds: float = 1.0
 
 
 _WALLED = ("full", "strict")
@@ -1133,8 +1143,8 @@ def _refused(name: str, attack: str, before: str = "import os") -> Check:
 SELF_TEST = (
     Check("a right program", "print(sum(map(int, input().split())))", ("ended",), (b"5",), b"2 3\n"),
     Check("a wrong program", "print(1 // 0)", ("runtime_error",)),
-    Check("a hanging program", "while True:\n    pass", ("timeout",)),
-    Check("a sleeping program", "import time\ntime.sleep(9)", ("timeout",)),
+    Check("a hanging program", "while True:\n    pass", ("timeout",), cpu_seconds=0.1),
+    Check("a sleeping program", "import time\ntime.sleep(9)", ("timeout",), asleep_seconds=0.15),
     Check("a greedy program", "held = [b'x' * (1 << 20) for _ in range(256)]", ("memory_limit",)),
     Check("a talkative program", "while True:\n    print('x' * 4096)", ("output_limit",), ()),
     _refused("reading a file", "open('/etc/passwd').read()"),

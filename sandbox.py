@@ -477,6 +477,10 @@ def _write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
+class _Killed(Exception):
+    """Somebody else has ended the test process."""
+
+
 class _ProgramProcess:
     """One program from its compilation to its last test."""
 
@@ -545,8 +549,8 @@ class _ProgramProcess:
             else:
                 try:
                     self.test(data)
-                except OSError as why:
-                    self.answer(FAULT, stdout=f"{why}".encode())
+                except (OSError, _Killed) as why:
+                    self.answer(FAULT, status=int(isinstance(why, _Killed)), ran=1, stdout=f"{why}".encode())
                     self.flush()
                     os._exit(1)
             if self.pending_bytes > _FLUSH_BYTES or not self.input_ready.poll(0):
@@ -658,7 +662,7 @@ class _ProgramProcess:
         elif size > limits.output_bytes:
             outcome = OUTPUT_LIMIT
         elif status == -9:  # a program cannot send itself this, so somebody else has ended it
-            raise OSError(errno.ENOMEM, "a test process was killed from outside (is the machine out of memory?)")
+            raise _Killed("a test process was killed from outside (is the machine out of memory?)")
         elif status == 0:
             outcome = ENDED
         elif hint == FAULT:  # no space: its own folder is full, or the disk of the machine
@@ -808,8 +812,10 @@ def _wait_or_hang_up(pid: int, fd: int, house: walls.Walls) -> int:
             os.kill(pid, _signal.SIGTERM)
             if not _asked_again(pid, 1.0):
                 os.kill(pid, _signal.SIGKILL)
-            with _Unless(ChildProcessError):
-                while True:  # its test process dies with it, and comes to us
+            with _Unless(ChildProcessError, ProcessLookupError):
+                if house.tier == "full":
+                    os.kill(-1, _signal.SIGKILL)  # all that is left in our process space
+                while True:  # in strict a test process dies with its parent, and comes to us
                     os.waitpid(-1, 0)
             os._exit(0)
     if ended >= 0:
@@ -830,6 +836,10 @@ def _answer_for_the_dead(fd: int, house: walls.Walls, page: mmap.mmap, status: i
 # ── host: the other end ──────────────────────────────────────────────────────────────────────────────────────────────
 class WorkerLost(Exception):
     """The worker died or spoke out of turn. Its program may be tried once more on a fresh one."""
+
+
+class KilledOutside(WorkerLost):
+    """What runs under the worker was killed by somebody else, most likely for want of memory."""
 
 
 class SandboxFault(Exception):
@@ -998,7 +1008,7 @@ class Worker:
         if self.transport and self.held_bytes < 1 << 20 and not self.transport.is_reading() and not self.lost:
             self.transport.resume_reading()
         if output.outcome == "fault":
-            raise SandboxFault(output.stdout.decode("utf-8", "replace"))
+            raise (KilledOutside if output.status else SandboxFault)(output.stdout.decode("utf-8", "replace"))
         return output
 
     def kill(self) -> None:

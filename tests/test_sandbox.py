@@ -1,0 +1,769 @@
+"""The sandbox from below: the protocol, values as bytes, the filters, the walls, and how a worker ends.
+
+What programs try in there is in test_attacks.py, what they may do in test_right_programs.py.
+"""
+
+import ast
+import asyncio
+import collections
+import datetime
+import decimal
+import fractions
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sandbox
+import walls
+
+ROOT = Path(__file__).parent.parent
+TIERS = walls.TIERS
+
+
+def worker_in(tier, work, **limits):
+    """Run `await work(worker)` with a worker of that tier; skip where the machine does not offer it."""
+
+    async def main():
+        folder = tempfile.mkdtemp(prefix="sandbox-test-")
+        os.chmod(folder, 0o711)
+        worker = sandbox.Worker(tier, f"{folder}/0")
+        try:
+            try:
+                await worker.start()
+            except sandbox.SandboxFault as why:
+                pytest.skip(f"tier {tier}: {why}")
+            return await asyncio.wait_for(work(worker), 60)
+        finally:
+            worker.kill()
+            await asyncio.to_thread(worker.wait)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    return asyncio.run(main())
+
+
+async def outputs(worker, program, inputs, mode=sandbox.MAIN, **limits):
+    worker.begin(program.encode(), mode, sandbox.Limits(**limits))
+    await worker.send(inputs)
+    results = [await worker.receive() for _ in inputs]
+    worker.end()
+    return results
+
+
+def call(piece, given=b""):
+    text = piece.encode()
+    return struct.pack("<I", len(text)) + text + given
+
+
+# ── values as bytes ──────────────────────────────────────────────────────────────────────────────────────────────────
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters())
+    | st.binary()
+    | st.complex_numbers(allow_nan=False)
+    | st.decimals(allow_nan=False)
+    | st.fractions()
+    | st.dates()
+    | st.times()
+    | st.datetimes()
+    | st.timedeltas()
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(SCALARS, inner, max_size=4)
+        | st.sets(SCALARS, max_size=4)
+        | st.frozensets(SCALARS, max_size=4)
+        | st.lists(inner, max_size=4).map(collections.deque)
+        | st.dictionaries(SCALARS, inner, max_size=4).map(collections.OrderedDict)
+        | st.dictionaries(SCALARS, st.integers(), max_size=4).map(collections.Counter)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(VALUES)
+def test_a_value_comes_back_as_it_went(value):
+    again = sandbox.decode(sandbox.encode(value))
+    assert again == value and type(again) is type(value)
+    assert sandbox.encode(again) == sandbox.encode(value)
+
+
+def test_values_of_other_shapes():
+    def back(value):
+        return sandbox.decode(sandbox.encode(value))
+
+    point = collections.namedtuple("point", "x y")
+    assert back(point(1, 2)) == (1, 2) == point(1, 2)
+    assert back(collections.defaultdict(list, a=[1])) == {"a": [1]}
+    assert back(range(3, 9, 2)) == range(3, 9, 2)
+    assert back({1: 2}.keys()) == {1} and back({1: 2}.items()) == {(1, 2)} and list(back({1: 2}.values())) == [2]
+    for iterator in (iter([1, 2]), (x for x in (1, 2)), map(int, "12"), filter(None, [1, 2]), reversed([2, 1])):
+        again = back(iterator)
+        assert again != [1, 2] and list(again) == [1, 2]  # as Python has it: an iterator equals no list
+    assert back(bytearray(b"x")) == b"x" and back(collections.deque([1, 2, 3], 2)).maxlen == 2
+    nan = back(float("nan"))
+    assert nan != nan and str(back(decimal.Decimal("sNaN"))) == "sNaN"
+    assert back(-0.0) == 0.0 and back(10**5000) == 10**5000
+    assert back("\ud800\x00") == "\ud800\x00"
+    assert back(fractions.Fraction(1, 3)) == fractions.Fraction(1, 3)
+    assert back(datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC)).tzinfo is not None
+
+
+class Liar(int):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = int.__hash__
+
+
+class Counter(collections.Counter):  # the name alone is not enough
+    __module__ = "collections"
+
+
+class PointLiar(collections.namedtuple("PointLiar", "x")):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = tuple.__hash__
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Liar(3), [Liar(3)], {Liar(3): 1}, {1: Liar(3)}, (Liar(3),), Counter("aa"), PointLiar(1), object(), int, len,
+        ..., collections.deque([Liar(3)]), collections.Counter({"a": Liar(3)}), collections.OrderedDict(a=Liar(3)),
+        type("str", (str,), {})("x"), slice(1), memoryview(b"x"), re.compile("x"), sys, ValueError("x"),
+    ],
+)  # fmt: skip
+def test_what_is_not_plain_stays_where_it_is(value):
+    with pytest.raises(sandbox.BadValue):
+        sandbox.encode(value)
+
+
+def test_too_deep_too_large_and_endless():
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    loop = []
+    loop.append(loop)
+    wide = []
+    for _ in range(60):
+        wide = [wide, wide]
+    for value in (deep, loop, wide, "x" * (sandbox.VALUE_BYTES + 1), iter(int, 1) and (x for x in iter(int, 1))):
+        with pytest.raises(sandbox.BadValue):
+            sandbox.encode(value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES, st.data())
+def test_broken_bytes_are_an_error_and_nothing_worse(value, data):
+    whole = bytearray(sandbox.encode(value))
+    for _ in range(data.draw(st.integers(1, 4))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    whole = bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    try:
+        sandbox.decode(whole, plain_only=True)
+    except ValueError:
+        return
+    assert set(whole[:1]) <= set(b"NTFifsbBlt")
+
+
+def test_plain_only_leaves_out_what_can_be_made_slow():
+    for value in ({1}, {1: 2}, frozenset(), decimal.Decimal(1), fractions.Fraction(1, 2), [{1}], iter([])):
+        with pytest.raises(ValueError, match="no value"):
+            sandbox.decode(sandbox.encode(value), plain_only=True)
+    many = b"l" + struct.pack("<I", 0xFFFFFFFF)
+    with pytest.raises(ValueError, match=r"no value|cut off"):
+        sandbox.decode(many, plain_only=True)
+
+
+# ── the filters, read by an interpreter of their own ─────────────────────────────────────────────────────────────────
+def judge(steps, number, arch, args=(0,) * 6):
+    """What the kernel would do: run a filter's program on one system call, as its manual describes the machine."""
+    call = struct.pack("=iIQ6Q", number, arch, 0, *args)
+    at, a = 0, 0
+    for _ in range(1000):
+        operation, if_true, if_false, operand = struct.unpack_from("=HBBI", steps, at * 8)
+        at += 1
+        if operation == 0x20:
+            (a,) = struct.unpack_from("=I", call, operand)
+        elif operation == 0x06:
+            return operand
+        else:
+            truth = {0x15: a == operand, 0x35: a >= operand, 0x45: bool(a & operand)}[operation]
+            at += if_true if truth else if_false
+    raise AssertionError("a filter has no end")
+
+
+ALLOW, REFUSE, KILL, NOT_THERE = 0x7FFF0000, 0x50001, 0x80000000, 0x50026
+ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
+
+@pytest.fixture(params=["x86_64", "aarch64"])
+def machine(request):
+    return request.param
+
+
+def both_filters(machine):
+    outer = walls._outer_filter(machine, ARCH[machine]).code.raw
+    inner = walls._inner_filter(machine).code.raw
+    return outer, inner
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.uname().machine not in walls.MACHINE, reason="filters are Linux's")
+def test_what_the_filters_allow(machine):
+    outer, inner = both_filters(machine)
+    arch = ARCH[machine]
+    allowed, judged, trusted = (walls.numbers(t, machine) for t in (walls.ALLOWED, walls.JUDGED, walls.TRUSTED))
+    setting_up = walls.numbers(walls.SETTING_UP, machine)
+    for number in range(walls._NEWER):
+        wanted = ALLOW if number in {*allowed.values(), *judged.values(), *trusted.values()} else REFUSE
+        if number == setting_up["clone3"]:
+            wanted = NOT_THERE
+        assert judge(outer, number, arch) == wanted, number
+        if number not in judged.values():
+            assert judge(inner, number, arch) == (REFUSE if number in trusted.values() else ALLOW), number
+    assert judge(outer, 0, 0x40000003) == KILL  # another machine's numbers (32-bit calls on x86-64)
+    for number in (walls._NEWER, 500, 0x40000000, 0x40000001, 0xFFFFFFFF):
+        assert judge(outer, struct.unpack("=i", struct.pack("=I", number))[0], arch) == NOT_THERE
+    for name in (
+        "ptrace",
+        "execve",
+        "socket",
+        "process_vm_readv",
+        "chown",
+        "setxattr",
+        "shmget",
+        "mq_open",
+        "io_uring_setup",
+    ):
+        assert name not in {*allowed, *judged, *trusted}
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.uname().machine not in walls.MACHINE, reason="filters are Linux's")
+def test_what_the_inner_filter_judges_by_arguments(machine):
+    _, inner = both_filters(machine)
+    arch, number, me = ARCH[machine], walls.numbers(walls.JUDGED, machine), walls._PID
+
+    def verdict(name, *args):
+        return judge(inner, number[name], arch, (*args, *(0,) * (6 - len(args))))
+
+    thread = 0x3D0F00
+    assert verdict("clone", thread) == ALLOW
+    for flags in (17, 0, 0x4011, 0x10000000, thread & ~0x10000):  # fork, vfork, a namespace
+        assert verdict("clone", flags) == REFUSE
+    for name, at in (("kill", 1), ("tkill", 1), ("tgkill", 2)):
+        for target in (me, 1, 0, me + 1, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF, (-me) % 2**64):
+            for sent in (signal.SIGTERM, signal.SIGKILL, signal.SIGALRM):
+                args = [target, 0, 0]
+                args[at] = sent
+                wanted = ALLOW if target == me and sent != signal.SIGKILL else REFUSE
+                assert verdict(name, *args) == wanted, (name, target, sent)
+    assert verdict("prlimit64", 0, 7) == verdict("prlimit64", me, 7) == ALLOW
+    assert verdict("prlimit64", 1, 7) == verdict("prlimit64", me + 1, 7) == REFUSE
+    assert verdict("prctl", 15) == ALLOW
+    for option in (1, 4, 22, 24, 36, 38, 59):  # parent-death signal, dumpable, seccomp, capabilities, subreaper …
+        assert verdict("prctl", option) == REFUSE
+    assert verdict("socketpair", 1) == ALLOW
+    assert verdict("socketpair", 2) == verdict("socketpair", 16) == REFUSE
+
+
+def test_the_inner_filter_knows_the_process_it_is_put_around():
+    """The stand-in for the program's own id must occur at no other place of the filter, and be found at all three."""
+    if sys.platform != "linux" or os.uname().machine not in walls.MACHINE:
+        pytest.skip("filters are Linux's")
+    words = memoryview(walls._inner_filter("x86_64").code)[:-1].cast("B").cast("I")
+    assert sum(word == walls._PID for word in words) == 4  # kill, tkill, tgkill, prlimit64
+
+
+@pytest.mark.parametrize(
+    ("machine", "header"),
+    [
+        ("x86_64", "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+        ("aarch64", "/usr/include/asm-generic/unistd.h"),
+    ],
+)
+def test_numbers_of_system_calls_are_the_kernels(machine, header):
+    if not os.path.exists(header):
+        pytest.skip(f"no {header}")
+    text = Path(header).read_text()
+    known = {name: int(number) for name, number in re.findall(r"#define __NR_(\w+) (\d+)", text)}
+    # calls that differ between 32 and 64 bits carry another name in the generic table
+    known.update({name: int(number) for name, number in re.findall(r"#define __NR3264_(\w+) (\d+)", text)})
+    known.setdefault("newfstatat", known.get("fstatat", -1))
+    for table in (walls.ALLOWED, walls.JUDGED, walls.TRUSTED, walls.SETTING_UP):
+        ours = walls.numbers(table, machine)
+        assert ours == {name: known.get(name) for name in ours}
+    both = [set(walls.numbers(t, machine)) for t in (walls.ALLOWED, walls.JUDGED, walls.TRUSTED, walls.SETTING_UP)]
+    assert sum(map(len, both)) == len(set.union(*both))
+
+
+# ── what the files promise about themselves ──────────────────────────────────────────────────────────────────────────
+def test_nothing_in_the_sandbox_is_called_expected():
+    tree = ast.parse((ROOT / "sandbox.py").read_text())
+    names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    names |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert not {name for name in names if "expect" in name.lower()}
+
+
+def test_the_inside_needs_the_standard_library_alone():
+    for name in ("sandbox.py", "walls.py"):
+        for node in ast.walk(ast.parse((ROOT / name).read_text())):
+            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module] if isinstance(node, ast.ImportFrom) else []
+            for module in modules:
+                assert module == "walls" or module.partition(".")[0] in sys.stdlib_module_names, module
+
+
+# ── programs and inputs, outputs and outcomes ────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("tier", TIERS)
+def test_bytes_in_bytes_out(tier):
+    async def work(worker):
+        echo = "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read()[::-1])"
+        big = random.Random(0).randbytes(3 << 20)
+        return await outputs(worker, echo, [b"", b"abc\xff", big, b"z"]), big
+
+    results, big = worker_in(tier, work)
+    assert [r.stdout for r in results] == [b"", b"\xffcba", big[::-1], b"z"]
+    assert {(r.outcome, r.status) for r in results} == {("ended", 0)}
+    assert all(0 < r.cpu_seconds < 5 for r in results)
+
+
+def test_one_program_after_another_and_what_each_is_called():
+    async def work(worker):
+        results = []
+        for program, inputs in [
+            ("print(1)", [b""]),
+            ("print(", [b"", b""]),
+            ("x = '\0'", [b""]),
+            ("(" * 5000, [b""]),
+            ("import sys; sys.exit(7)", [b""]),
+            ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", [b""]),
+            ("import numpy_is_not_here", [b""]),
+            ("raise MemoryError", [b""]),
+            ("open('/etc/passwd')", [b""]),
+            ("import os; os.fork()", [b""]),
+            ("print(__name__, input())", [b"2\n"]),
+        ]:
+            results.append([(r.outcome, r.status, r.stdout) for r in await outputs(worker, program, inputs)])
+        return results
+
+    results = worker_in("strict", work)
+    assert results == [
+        [("ended", 0, b"1\n")],
+        [("syntax_error", None, b"")] * 2,
+        [("syntax_error", None, b"")],
+        [(results[3][0][0], None, b"")],
+        [("runtime_error", 7, b"")],
+        [("runtime_error", -15, b"")],
+        [("missing_module", 1, b"")],
+        [("memory_limit", 1, b"")],
+        [("forbidden", 1, b"")],
+        [("forbidden", 1, b"")],
+        [("ended", 0, b"__main__ 2\n")],
+    ]
+    assert results[3][0][0] in ("syntax_error", "memory_limit")
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_limits(tier):
+    small = {
+        "cpu_seconds": 0.2,
+        "asleep_seconds": 0.3,
+        "memory_bytes": 128 << 20,
+        "output_bytes": 1 << 16,
+        "timeouts": 0,
+    }
+
+    async def work(worker):
+        names = {}
+        for name, program in {
+            "spin": "while True: pass",
+            "sleep": "import time\ntime.sleep(5)",
+            "stop": "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+            "greedy": "x = []\nwhile True: x.append(bytearray(1 << 22))",
+            "talk": "while True: print('x' * 1000)",
+            "right": "print('x' * 60000)",
+            "join": "import threading, time\nt = threading.Thread(target=time.sleep, args=(9,))\nt.start()",
+        }.items():
+            names[name] = (await outputs(worker, program, [b""], **small))[0]
+        return names
+
+    results = worker_in(tier, work)
+    assert {name: r.outcome for name, r in results.items()} == {
+        "spin": "timeout", "sleep": "timeout", "stop": "timeout", "greedy": "memory_limit", "talk": "output_limit",
+        "right": "ended", "join": "timeout",
+    }  # fmt: skip
+    assert len(results["talk"].stdout) == 1 << 16
+    assert results["spin"].cpu_seconds >= 0.19
+    assert results["sleep"].cpu_seconds < 0.2
+
+
+def test_after_three_timeouts_nothing_more_is_run():
+    async def work(worker):
+        spin = "n = int(input())\nwhile n: pass\nprint(n)"
+        inputs = [b"0", b"1", b"0", b"1", b"1", b"0", b"1"]
+        few = await outputs(worker, spin, inputs, cpu_seconds=0.05)
+        all_ = await outputs(worker, spin, inputs, cpu_seconds=0.05, timeouts=0)
+        return [[r.outcome for r in run] for run in (few, all_)]
+
+    e, t, n = "ended", "timeout", "not_run"
+    assert worker_in("strict", work) == [[e, t, e, t, t, n, n], [e, t, e, t, t, e, t]]
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_every_test_starts_clean(tier):
+    program = """
+import os, sys, random
+print(sorted(os.listdir(".")), len(sys.modules), random.random(), hash("a"), os.getcwd() == os.path.realpath("."))
+os.makedirs("a/b/c")
+open("a/b/c/file", "w").write("x")
+os.symlink("/etc", "link")
+os.environ["LEFT"] = "1"
+sys.left = 1
+"""
+
+    async def work(worker):
+        first = await outputs(worker, program, [b""] * 3)
+        return first + await outputs(worker, program + "#", [b""])
+
+    results = worker_in(tier, work)
+    assert len({r.stdout for r in results}) == 1 and results[0].stdout.startswith(b"[]")
+    assert {r.outcome for r in results} == {"ended"}
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_scratch_folder_of_any_shape_is_emptied(tier):
+    """Deeper than any path may be long, without rights, with odd names."""
+    program = """
+import os
+for _ in range(200):
+    os.mkdir("d" * 50)
+    os.chdir("d" * 50)
+open("deep", "w").close()
+"""
+    second = "import os\nprint(os.listdir('.'))\nos.mkdir('no', 0)\nos.mkdir('\\n')\nopen('.hidden', 'w').close()"
+
+    async def work(worker):
+        one = await outputs(worker, program, [b""])
+        return one + await outputs(worker, second, [b""] * 2)
+
+    results = worker_in(tier, work)
+    assert [(r.outcome, r.stdout) for r in results] == [("ended", b""), ("ended", b"[]\n"), ("ended", b"[]\n")]
+
+
+def test_calls_leave_values_and_what_is_no_value_is_named():
+    async def work(worker):
+        program = (
+            "calls = 0\ndef f(x):\n    global calls\n    calls += 1\n    return [x, calls]\nclass Foo: pass\nprint(1)"
+        )
+        pieces = [
+            call("__value__ = f(1)"),
+            call("__value__ = f(2)"),
+            call("__value__ = Foo()"),
+            call("__value__ = f()"),
+        ]
+        pieces += [call("import os\nos._exit(0)"), call("syntax error"), call("__value__ = __name__")]
+        pieces += [call("__value__ = __given__['k']", sandbox.encode({"k": (1, 2)})), call("__value__ = input()")]
+        return await outputs(worker, program, pieces, sandbox.MODULE)
+
+    results = worker_in("strict", work)
+
+    def value(output):
+        size = int.from_bytes(output.stdout[:4], "little")
+        return sandbox.decode(output.stdout[4 : 4 + size]), output.stdout[4 + size :].decode()
+
+    assert value(results[0]) == ([1, 1], "[1, 1]") and value(results[1]) == ([2, 1], "[2, 1]")
+    assert (results[2].outcome, results[2].stdout) == ("bad_value", b"Foo")
+    assert [r.outcome for r in results[3:6]] == ["runtime_error", "ended", "syntax_error"]
+    assert results[4].stdout == b""
+    assert value(results[6])[0] == "program" and value(results[7])[0] == (1, 2)
+    assert results[8].outcome == "runtime_error"  # stdin is empty
+
+
+# ── how workers end ──────────────────────────────────────────────────────────────────────────────────────────────────
+def tree(pid):
+    """All living descendants of a process."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    try:
+        found = [int(p) for p in children.read_text().split()]
+    except OSError:
+        return []
+    return found + [below for one in found for below in tree(one)]
+
+
+def gone(pids, seconds=5.0):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if not any(os.path.exists(f"/proc/{pid}") for pid in pids):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+SPIN = "import signal\nfor s in (1, 2, 15): signal.signal(s, signal.SIG_IGN)\nwhile True: pass"
+
+
+@linux
+@pytest.mark.parametrize("tier", TIERS)
+def test_hanging_up_in_the_middle_leaves_nobody(tier):
+    async def work(worker):
+        worker.begin(SPIN.encode(), sandbox.MAIN, sandbox.Limits())
+        await worker.send([b""])
+        for _ in range(200):
+            await asyncio.sleep(0.02)
+            if len(tree(worker.process.pid)) >= (3 if tier == "full" else 2):
+                break
+        pids = [worker.process.pid, *tree(worker.process.pid)]
+        worker.kill()
+        await asyncio.to_thread(worker.wait)
+        return pids
+
+    pids = worker_in(tier, work)
+    assert len(pids) >= (4 if tier == "full" else 3) and gone(pids)
+
+
+@linux
+@pytest.mark.parametrize("tier", ["full", "strict"])
+@pytest.mark.parametrize("which", ["worker", "host"])
+def test_killing_any_of_them_leaves_nobody(tier, which):
+    """The worker dies by SIGKILL, or the host does: whatever runs below goes too."""
+    script = f"""
+import asyncio, os, sys, tempfile
+sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests")!r}]
+import sandbox
+async def main():
+    folder = tempfile.mkdtemp(prefix="sandbox-test-")
+    os.chmod(folder, 0o711)
+    worker = sandbox.Worker({tier!r}, folder + "/0")
+    await worker.start()
+    worker.begin({SPIN.encode()!r}, sandbox.MAIN, sandbox.Limits(cpu_seconds=30))
+    await worker.send([b""])
+    await asyncio.sleep(0.3)
+    print(worker.process.pid, folder, flush=True)
+    try:
+        await worker.receive()
+    except sandbox.WorkerLost:
+        print("lost", flush=True)
+asyncio.run(main())
+"""
+    host = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        said = host.stdout.readline().split()
+        if not said:
+            pytest.skip(host.stderr.read()[-200:])
+        top = int(said[0])
+        pids = [top, *tree(top)]
+        assert len(pids) >= 3
+        os.kill(host.pid if which == "host" else pids[1 if tier == "full" else 0], signal.SIGKILL)
+        if which == "worker":
+            assert host.stdout.readline() == "lost\n"
+        assert gone(pids[1:])
+    finally:
+        host.kill()
+        host.communicate()
+        shutil.rmtree(said[1] if said else "/nonexistent", ignore_errors=True)
+
+
+def test_a_worker_that_speaks_out_of_turn_is_given_up():
+    for nonsense in (
+        b"x" * 100,
+        sandbox._RESULT.pack(b"RES1", 99, 0, 0, 0.0, 0),
+        sandbox._RESULT.pack(b"RES2", 0, 0, 0, 0.0, 0),
+    ):
+        worker = sandbox.Worker("strict", "/nowhere")
+        worker.up = True
+
+        async def work(worker=worker, nonsense=nonsense):
+            worker.data_received(sandbox._RESULT.pack(b"RES1", 0, 0, 1, 0.5, 2) + b"ok" + nonsense)
+            assert (await worker.receive()).stdout == b"ok"
+            with pytest.raises(sandbox.WorkerLost, match="out of turn"):
+                await worker.receive()
+
+        asyncio.run(work())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.binary(max_size=40), max_size=6), st.data())
+def test_results_are_the_same_however_the_bytes_arrive(stdouts, data):
+    wire = b"UP01" + b"".join(sandbox._RESULT.pack(b"RES1", 0, 0, 1, 0.5, len(o)) + o for o in stdouts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=8)))
+    worker = sandbox.Worker("strict", "/nowhere")
+    for start, end in zip([0, *cuts], [*cuts, len(wire)], strict=True):
+        worker.data_received(wire[start:end])
+    assert worker.up and [r.stdout for r in worker.results] == stdouts
+
+
+def test_no_tier_but_the_named_ones_and_denials_are_faults(monkeypatch, tmp_path):
+    async def start(tier):
+        worker = sandbox.Worker(tier, str(tmp_path / "scratch"))
+        try:
+            await worker.start()
+        finally:
+            worker.kill()
+            await asyncio.to_thread(worker.wait)
+
+    def refuse(*args, **kwargs):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(sandbox.SandboxFault, match="cannot be started"):
+        asyncio.run(start("strict"))
+
+
+@linux
+def test_where_namespaces_are_denied_full_says_so():
+    """An ordinary user whose kernel allows no user namespaces gets a reason, not a weaker tier under the same name."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to take the right away")
+    python = next(
+        (p for p in ("/usr/bin/python3", sys.executable) if walls._can_be_read_by_anyone(os.path.realpath(p))), None
+    )
+    if python is None or subprocess.run([python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]).returncode:
+        pytest.skip("no Python of 3.11 or newer outside of private folders")
+    folder = tempfile.mkdtemp(prefix="sandbox-test-")
+    try:
+        os.chmod(folder, 0o777)
+        for name in ("sandbox.py", "walls.py"):
+            shutil.copy(ROOT / name, folder)
+            os.chmod(f"{folder}/{name}", 0o644)
+        script = (
+            "import asyncio, os, sys\n"
+            "open('/proc/sys/user/max_user_namespaces', 'w').write('0')\n"
+            "os.setgroups([]); os.setresgid(54321, 54321, 54321); os.setresuid(54321, 54321, 54321)\n"
+            f"sys.path.insert(0, {folder!r})\n"
+            "import sandbox\n"
+            "async def main():\n"
+            "    for tier in ('full', 'strict'):\n"
+            f"        worker = sandbox.Worker(tier, {folder!r} + '/' + tier)\n"
+            "        try:\n"
+            "            await worker.start()\n"
+            "            print(tier, 'up')\n"
+            "        except sandbox.SandboxFault as why:\n"
+            "            print(tier, why)\n"
+            "        worker.kill()\n"
+            "        await asyncio.to_thread(worker.wait)\n"
+            "asyncio.run(main())\n"
+        )  # fmt: skip
+        # the count that is set to nought is that of a user namespace made for the purpose
+        ran = subprocess.run(
+            ["unshare", "--user", "--map-auto", "--map-root-user", python, "-c", script], capture_output=True, text=True
+        )
+        if ran.returncode:
+            pytest.skip(f"no user namespace with several users here: {ran.stderr[-200:]}")
+        full, strict = ran.stdout.splitlines()
+        assert full.startswith("full namespaces:") and strict == "strict up"
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_limits_do_not_hold_root_and_say_so():
+    if os.geteuid() != 0 or walls._can_be_read_by_anyone(os.path.realpath(os.__file__)):
+        pytest.skip("another user can run this Python, so limits takes another user")
+
+    async def start():
+        folder = tempfile.mkdtemp(prefix="sandbox-test-")
+        worker = sandbox.Worker("limits", folder)
+        try:
+            await worker.start()
+        finally:
+            worker.kill()
+            await asyncio.to_thread(worker.wait)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    with pytest.raises(sandbox.SandboxFault, match="ordinary user"):
+        asyncio.run(start())
+
+
+# ── time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def spinning(core):
+    program = f"import os\nos.sched_setaffinity(0, [{core}])\nwhile 1: pass"
+    return subprocess.Popen([sys.executable, "-S", "-c", program])
+
+
+@linux
+def test_waiting_for_a_processor_is_not_sleep():
+    """Eight spinning processes on one core: each waits most of the time, and none of them is called asleep."""
+    core = min(os.sched_getaffinity(0))
+    started = time.monotonic()
+    pids = [
+        subprocess.Popen([sys.executable, "-S", "-c", f"import os\nos.sched_setaffinity(0, [{core}])\nwhile 1: pass"])
+        for _ in range(8)
+    ]
+    sleeper = subprocess.Popen([sys.executable, "-S", "-c", "import time\ntime.sleep(60)"])
+    try:
+        time.sleep(1.5)
+        watch = walls.Watch(pids[0].pid, False)
+        watch.look(time.monotonic() - started)
+        asleep = walls.Watch(sleeper.pid, False)
+        asleep.look(time.monotonic() - started)
+        assert watch.computed < 1.2 and sum(watch.waited.values()) > watch.computed
+        assert watch.asleep < asleep.asleep
+        by_ps = walls.Watch(sleeper.pid, True)
+        if shutil.which("ps"):
+            by_ps.look(1.0)
+            by_ps.look(2.0)
+            assert by_ps.asleep == pytest.approx(2.0)
+    finally:
+        for one in [*pids, sleeper]:
+            one.kill()
+            one.wait()
+
+
+@linux
+def test_a_worker_grants_a_starved_program_its_cpu_time():
+    """Half a second of work on a core shared with many others takes seconds, and is done within 0.8 s of CPU."""
+    core = min(os.sched_getaffinity(0))
+    program = "import time\nwhile time.process_time() < 0.5: pass\nprint('done')"
+
+    async def work(worker):
+        for pid in [worker.process.pid, *tree(worker.process.pid)]:
+            os.sched_setaffinity(pid, [core])
+        busy = [
+            subprocess.Popen(
+                [sys.executable, "-S", "-c", f"import os\nos.sched_setaffinity(0, [{core}])\nwhile 1: pass"]
+            )
+            for _ in range(5)
+        ]
+        try:
+            return await outputs(worker, program, [b""], cpu_seconds=0.8, asleep_seconds=0.5, wall_seconds=30.0)
+        finally:
+            for one in busy:
+                one.kill()
+                one.wait()
+
+    (result,) = worker_in("strict", work)
+    assert (result.outcome, result.stdout) == ("ended", b"done\n")
+
+
+def test_the_resource_limits_are_those_of_the_page():
+    async def work(worker):
+        names = "AS FSIZE CORE NOFILE STACK".split()
+        program = "import resource\n" + "".join(f"print(resource.getrlimit(resource.RLIMIT_{n})[0])\n" for n in names)
+        return await outputs(worker, program, [b""])
+
+    (result,) = worker_in("strict", work)
+    memory, file_size, core, descriptors, stack = map(int, result.stdout.split())
+    assert (memory, file_size, core, descriptors) == (1 << 30, (16 << 20) + 1, 0, walls.DESCRIPTORS)
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    assert stack in (1000000 << 10, hard)

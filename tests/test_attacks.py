@@ -1,0 +1,159 @@
+"""Every attack of hostile.py, in every tier that promises to stop it, as root and as an ordinary user.
+
+No pass, no fault, no process or file left behind, the next honest program right, and this side's memory flat.
+The quick suite runs one attack of each kind in the best tier; `pytest -m slow tests/test_attacks.py` runs them all, the
+ones that run into a limit once more with the limits of every day.
+
+Attacks run in a child process under its own process namespace where the system grants one: in tier limits nothing
+but that stands between a kill of everybody and this machine, so without one the signal attacks are not run there.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from hostile import ATTACKS
+
+ROOT = Path(__file__).parent.parent
+TIERS = ("full", "strict", "limits")
+GROWTH_MB = 20
+ORDINARY = 54321  # a user id that owns nothing
+
+# One of each kind, for every run of the suite.
+QUICK = (
+    "read_own_memory read_frames_and_objects read_descriptors read_files equal_object equal_int equal_patched_builtins "
+    "equal_through_setup_and_math value_shared_list value_endless_iterator exit_os_exit exit_in_atexit exit_close_all "
+    "late_exit_3 late_hang late_spin late_kill_itself late_eat late_write late_stop_itself forge_on_every_descriptor "
+    "forge_parents_limits signal_sigkill signal_sigstop process_fork process_exec process_thread_bomb "
+    "bomb_disk_and_swallow bomb_stderr source_minus source_surrogate source_parentheses state_own_folder state_tmp "
+    "state_shared_segment patch_all_functions patch_exit_functions_assert"
+).split()
+
+
+def contained() -> list[str]:
+    """The words before a command that give it a process namespace, or none."""
+    words = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    for extra in ([], ["--user", "--map-current-user"]):
+        try:
+            subprocess.run([*words, *extra, "true"], check=True, capture_output=True, timeout=10)
+        except (OSError, subprocess.SubprocessError):
+            continue
+        return [*words, *extra]
+    return []
+
+
+def interpreter(user: str) -> str | None:
+    """A Python that this user can run: the one we are, or the system's where ours lies in a private folder."""
+    for python in dict.fromkeys([sys.executable, "/usr/bin/python3"]):
+        command = [python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+        if user == "ordinary" and os.geteuid() == 0:
+            command = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", *command]
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=20)
+        except (OSError, subprocess.SubprocessError):
+            continue
+        return python
+    return None
+
+
+@pytest.fixture(scope="session")
+def fight():
+    """(user, tier, names) -> name -> what became of it; each fought once."""
+    done: dict[tuple[str, str, str], dict[str, dict]] = {}
+    folder = Path(tempfile.mkdtemp(prefix="arena-"))
+    for path in [*ROOT.glob("*.py"), ROOT / "tests" / "hostile.py"]:
+        shutil.copy(path, folder)
+    folder.chmod(0o755)
+    for path in folder.iterdir():
+        path.chmod(0o644)
+
+    def of(user: str, tier: str, names: tuple[str, ...] = ()) -> dict[str, dict]:
+        key = (user, tier, " ".join(names))
+        if key not in done:
+            done[key] = fought(folder, user, tier, names)
+        return done[key]
+
+    yield of
+    shutil.rmtree(folder)
+
+
+def fought(folder: Path, user: str, tier: str, names: tuple[str, ...]) -> dict[str, dict]:
+    if user == "root" and os.geteuid() != 0:
+        pytest.skip("not root here")
+    python = interpreter(user)
+    if python is None:
+        pytest.skip("no Python of 3.11 or newer that an ordinary user can run")
+    prefix = contained()
+    if user == "ordinary" and os.geteuid() == 0:
+        prefix += ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
+    elif not prefix and tier.startswith("limits"):
+        pytest.skip("no process namespace to fight in, and tier limits does not stop a kill of everybody")
+    environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(folder), "HOME": "/tmp", "LANG": "C.UTF-8"}
+    ran = subprocess.run(
+        [*prefix, python, str(folder / "hostile.py"), tier, *names],
+        env=environment, cwd="/", capture_output=True, text=True, timeout=1200,
+    )  # fmt: skip
+    rows = {row["name"]: row for row in map(json.loads, ran.stdout.split("\n")[:-1])}
+    if "no such tier here" in ran.stderr:
+        pytest.skip(ran.stderr.split("\n")[-2])
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return rows
+
+
+def held(row: dict) -> None:
+    assert row["fault"] == "", row
+    assert "pass" not in row["outcomes"], row
+    assert row["good"], row
+    assert row["left"] == [], row
+    assert row["grown"] < GROWTH_MB, row
+
+
+@pytest.mark.parametrize("name", [*QUICK, "at_the_end"])
+def test_one_attack_of_each_kind(fight, name):
+    user = "root" if os.geteuid() == 0 else "ordinary"
+    row = fight(user, "full", tuple(QUICK))[name]
+    if name == "at_the_end":
+        assert row["left"] == []
+    else:
+        held(row)
+
+
+# What runs into a limit or dies early, for the one run with the limits of every day.
+_LATE = "late_ killed_ raw_ source_ value_shared value_nested bomb_disk bomb_folders bomb_stderr process_thread"
+EVERY_DAY = tuple(_LATE.split())
+
+
+def lost_ones(rows: dict[str, dict]) -> dict[str, dict]:
+    lost = {}
+    for name, row in rows.items():
+        try:
+            if name == "at_the_end":
+                assert row["left"] == []
+            else:
+                held(row)
+        except AssertionError:
+            lost[name] = row
+    return lost
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("user", ["root", "ordinary"])
+def test_every_attack(fight, user, tier):
+    rows = fight(user, tier)
+    assert lost_ones(rows) == {}
+    assert set(rows) == {name for name, attack in ATTACKS.items() if tier in attack.tiers.split()} | {"at_the_end"}
+
+
+@pytest.mark.slow
+def test_attacks_with_the_limits_of_every_day(fight):
+    rows = fight("root" if os.geteuid() == 0 else "ordinary", "full/default", EVERY_DAY)
+    assert lost_ones(rows) == {}
+    assert len(rows) > 100

@@ -708,7 +708,7 @@ def failures(jobs: list[tuple], results: list[list]) -> list[tuple]:
 
 @QUICK_THEN_ALL
 def test_references_of_mbpp_pass_their_asserts(every):
-    jobs = mbpp_jobs(DATA / "mbpp_sample.jsonl")[::every]
+    jobs = mbpp_jobs(DATA / "mbpp_references.jsonl")[::every]
     assert failures(jobs, run(jobs)) == []
 
 

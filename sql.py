@@ -141,7 +141,8 @@ if verb == b"make":
     if db.in_transaction:
         db.commit()
     db.set_authorizer(None)
-    sys.stdout.buffer.write(db.serialize())
+    if db.execute("PRAGMA page_count").fetchone()[0]:  # a database without a page has no bytes
+        sys.stdout.buffer.write(db.serialize())
 else:
     if data:
         db.deserialize(data)
@@ -643,12 +644,12 @@ def extract_sql(reply: str) -> str | None:
         if found := [block for block in blocks if what.match(block)]:
             return found[-1].strip()
     loose = _without_label("\n".join(parts[::2]))
-    if _STATEMENT.match(loose):
+    capitals = _LINE[0].search(loose)
+    sentence = re.match(r"\s*[A-Z][a-z]", loose) and capitals  # "Select the rows ...", and a query further down
+    if _STATEMENT.match(loose) and not sentence:
         return _until_prose(loose)
-    for line in _LINE:
-        if begins := line.search(loose):
-            return _until_prose(loose[begins.end() :])
-    return None
+    begins = capitals or _LINE[1].search(loose)
+    return _until_prose(loose[begins.end() :]) if begins else None
 
 
 def _without_label(block: str) -> str:

@@ -1,0 +1,812 @@
+"""Text-to-SQL: what a query is worth, what its gold leaves open, what it may not do, and the real command."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import itertools
+import json
+import os
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sandbox
+import sql
+import sql_calibrate
+from grader import Grader
+from records import Folder
+from sql import EMPTY, FAILS, OPEN, Form, bench_of, cell_f1, close, extract_sql, is_query, same_rows, tied, worth
+from sql_calibrate import score
+from swarm import Slot
+from tests.hub import Repo, serve
+from tests.mock_endpoint import serving
+
+ROOT = Path(__file__).parent.parent
+DATA = Path(__file__).parent / "data"
+ITEMS = (
+    "CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT, kind TEXT, price REAL);\n"
+    "INSERT INTO item VALUES (1,'pen','desk',2.5),(2,'lamp','desk',20.0),"
+    "(3,'rug','floor',75.0),(4,'mat','floor',20.0);\n"
+)
+SHORT = sandbox.Limits(cpu_seconds=0.4)
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+
+
+def with_grader(work: Any, limits: sandbox.Limits | None = None) -> Any:
+    """Run work(grader) to its end."""
+
+    async def main() -> Any:
+        async with Grader(workers=2, limits=limits) as grader:
+            return await work(grader)
+
+    return asyncio.run(main())
+
+
+def scores(questions: list[tuple[str, Any, str]], limits: sandbox.Limits | None = None) -> list[Any]:
+    """SqlGrades of (database, gold, predicted)."""
+
+    async def work(grader: Grader) -> list[Any]:
+        return await asyncio.gather(*(score(grader, *question) for question in questions))
+
+    return with_grader(work, limits)
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("databases")
+    for path in DATA.glob("sql_*.sqlite.gz"):
+        (folder / path.name.removeprefix("sql_").removesuffix(".gz")).write_bytes(gzip.decompress(path.read_bytes()))
+    return folder
+
+
+# ── faults met in public ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_faults_met_in_public():
+    cases = rows_of("cases_sql.jsonl")
+    asked = [(c["repro"]["schema_and_rows"], c["repro"]["gold"], c["repro"]["predicted"]) for c in cases]
+    for case, found in zip(cases, scores(asked, SHORT), strict=True):
+        assert found.exact_match is case["expected"]["exact_match"], case["id"]
+        assert found.cell_f1 == case["expected"]["cell_f1"], case["id"]
+        assert found.flag == case["expected"].get("must", {}).get("task_flag"), case["id"]
+
+
+def test_a_database_file_is_only_read(tmp_path):
+    path = tmp_path / "items.sqlite"
+    with sqlite3.connect(path) as db:
+        db.executescript(ITEMS)
+    db.close()
+    before = path.read_bytes()
+    writes = [
+        "DELETE FROM item",
+        "DROP TABLE item; SELECT 4",
+        "UPDATE item SET price = 0",
+        "SELECT 4; DELETE FROM item",
+    ]
+    found = scores([(str(path), "SELECT COUNT(*) FROM item", write) for write in writes])
+    assert all(grade == (False, 0.0, False, None) for grade in found)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["items.sqlite"]
+
+
+# ── what a query may not do, and what it may cost ────────────────────────────────────────────────────────────────────
+
+REFUSED = [
+    "DROP TABLE item; SELECT 4",
+    "SELECT 4; SELECT 4",
+    "PRAGMA table_info(item)",
+    "SELECT * FROM pragma_table_info('item')",
+    "ATTACH '/etc/passwd' AS other",
+    "DETACH main",
+    "VACUUM INTO '/tmp/copy'",
+    "SELECT load_extension('/tmp/x.so')",
+    "CREATE TEMP TABLE t(a)",
+    "CREATE VIEW v AS SELECT 1",
+    "INSERT INTO item VALUES (9, 'a', 'b', 1) RETURNING 4",
+    "WITH t AS (SELECT 4) DELETE FROM item",
+    "REPLACE INTO item VALUES (1, 'a', 'b', 1)",
+    "BEGIN",
+    "EXPLAIN SELECT 4",
+    "ANALYZE",
+    "REINDEX",
+]
+
+
+def test_only_one_query_that_reads():
+    async def work(grader: Grader) -> None:
+        bench = bench_of(grader)
+        await bench.check()
+        for text in REFUSED:
+            found = await bench.ask(ITEMS, text)
+            assert (found.rows, found.outcome) == (None, "forbidden"), (text, found)
+        # The second wall alone: what the sandbox makes of them if nobody has looked at the text.
+        made = await bench.database(ITEMS)
+        for text in REFUSED:
+            found = bench._told(await bench._execute(b"ask", made, text.encode()))
+            if not text.startswith("EXPLAIN"):  # harmless, and no rows of a table
+                assert found.rows is None and found.outcome in ("forbidden", "runtime_error"), (text, found)
+        for text in ("SELECT readfile('/etc/passwd')", "SELECT writefile('/tmp/x', 'y')", "SELECT edit('x')"):
+            assert (await bench.ask(ITEMS, text)).outcome == "runtime_error"
+        for text in (
+            "SELECT 4",
+            "VALUES (4);",
+            "SELECT 4 -- four",
+            "WITH t(x) AS (VALUES (4)) SELECT x FROM t ;;",
+            "select/**/4",
+        ):
+            assert (await bench.ask(ITEMS, text)).rows == [(4,)], text
+        assert (await bench.ask(ITEMS, "SELECT count(*) FROM item")).rows == [(4,)]
+
+    with_grader(work)
+
+
+def test_a_script_cannot_reach_outside_of_its_database(tmp_path):
+    secret = tmp_path / "secret.sqlite"
+    with sqlite3.connect(secret) as db:
+        db.executescript("CREATE TABLE t(x); INSERT INTO t VALUES ('secret')")
+    db.close()
+    script = f"ATTACH '{secret}' AS other; CREATE TABLE t AS SELECT * FROM other.t;"
+
+    async def work(grader: Grader) -> None:
+        made = await bench_of(grader).database(script)
+        assert isinstance(made, sql.Result) and made.rows is None
+        assert (await score(grader, script, "SELECT * FROM t", "SELECT 1")).flag == FAILS
+
+    with_grader(work)
+
+
+GREEDY = {
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT COUNT(*) FROM c": ("timeout",),
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c": ("output_limit",),
+    f"SELECT a.name FROM {', '.join(f'item {c}' for c in 'abcdefghijk')}": ("output_limit",),  # 4 million rows
+    f"SELECT count(DISTINCT a.id || '{'x' * 500}' || {' || '.join(f'{c}.id' for c in 'abcdefghijk')}) "
+    f"FROM {', '.join(f'item {c}' for c in 'abcdefghijk')}": ("timeout", "memory_limit", "runtime_error"),
+    "SELECT zeroblob(2000000000)": ("runtime_error", "memory_limit"),
+    "SELECT length(hex(zeroblob(900000000)))": ("runtime_error", "memory_limit", "timeout"),
+    "SELECT length(printf('%.*c', 2000000000, 'x'))": ("timeout", "runtime_error", "memory_limit"),
+    "SELECT zeroblob(100000000) FROM item": ("output_limit",),
+}
+
+
+def test_a_greedy_query_costs_the_limit_and_no_memory_of_the_host():
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    async def work(grader: Grader) -> None:
+        for text, outcomes in GREEDY.items():
+            found = await bench_of(grader).ask(ITEMS, text)
+            assert found.rows is None and found.outcome in outcomes, (text[:60], found.outcome, found.error)
+            assert found.cpu_seconds < 2 * SHORT.cpu_seconds + 0.3
+        assert await score(grader, ITEMS, "SELECT COUNT(*) FROM item", "SELECT 4") == (True, 1.0, True, None)
+
+    with_grader(work, SHORT)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 64 << 10  # KiB
+    if sys.platform == "linux":
+        assert not Path(f"/proc/self/task/{os.getpid()}/children").read_text().strip()
+
+
+@pytest.mark.slow
+def test_a_runaway_query_under_the_ordinary_limits():
+    texts = [text for text, outcomes in GREEDY.items() if outcomes[0] == "timeout"]
+    big = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1415) SELECT a.x, b.x FROM c a, c b"
+
+    async def work(grader: Grader) -> None:
+        for text in (*texts, big, f"SELECT count(*) FROM ({big})"):
+            found = await bench_of(grader).ask(ITEMS, text)
+            assert found.cpu_seconds < 7
+            assert found.rows in (None, [(1415 * 1415,)])
+
+    with_grader(work)
+
+
+# ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_kind_of_value_comes_back_as_it_is():
+    values = [
+        None,
+        0,
+        1,
+        -1,
+        2**63 - 1,
+        -(2**63),
+        0.1,
+        -0.0,
+        1e-300,
+        1.7e308,
+        float("inf"),
+        "",
+        "ä\u2028☃",
+        "1",
+        b"",
+        b"\0\xff",
+    ]
+    script = "CREATE TABLE t(x);" + "".join(f"INSERT INTO t VALUES ({literal(value)});" for value in values)
+    script += "INSERT INTO t VALUES (CAST(x'416cc9ff' AS TEXT));"
+
+    async def work(grader: Grader) -> None:
+        found = await bench_of(grader).ask(script, "SELECT x FROM t")
+        got = [row[0] for row in found.rows or []]
+        assert got == [*values, "Al\udcc9\udcff"] and list(map(type, got)) == [*map(type, values), str]
+
+    with_grader(work)
+
+
+def literal(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return {None: "NULL", float("inf"): "9e999", -(2**63): "-9223372036854775807 - 1"}.get(value, repr(value))
+
+
+EQUAL = [
+    ([(1,)], [(1.0,)], True),
+    ([("1",)], [(1,)], False),
+    ([(b"1",)], [("1",)], False),
+    ([(None,)], [(None,)], True),
+    ([(None,)], [("",)], False),
+    ([(None,)], [(0,)], False),
+    ([(1.0,)], [(1.0000005,)], True),
+    ([(1.0,)], [(1.00001,)], False),
+    ([(1_000_001,)], [(1_000_002,)], False),
+    ([(10**15 + 1,)], [(10**15,)], False),
+    ([(1e15,)], [(1e15 + 0.25,)], True),  # the order of a sum
+    ([(float("inf"),)], [(1e308,)], False),
+    ([(1, 2)], [(2, 1)], False),
+    ([(1, "a"), (2, "b")], [(2, "b"), (1, "a")], True),
+    ([(1, "a"), (2, "b")], [(1, "b"), (2, "a")], False),
+    ([(1,), (1,), (2,)], [(1,), (2,), (2,)], False),
+    ([(1,)], [(1,), (1,)], False),
+    ([(1,)], [(1, 1)], False),
+    ([("a",)], [("A",)], False),
+    ([(0.1 + 0.2, "a"), (0.3, "b")], [(0.3, "a"), (0.1 + 0.2, "b")], True),
+    ([(0.0,), (0.9e-6,)], [(0.9e-6,), (1.8e-6,)], True),
+    ([(0.0,), (0.0,)], [(0.9e-6,), (1.8e-6,)], False),
+    ([], [], True),
+    ([], [(1,)], False),
+]
+
+
+@pytest.mark.parametrize(("gold", "rows", "same"), EQUAL)
+def test_rows_are_the_same(gold, rows, same):
+    assert same_rows(gold, rows) is same
+    assert same_rows(rows, gold) is same
+
+
+def by_hand(gold: list[tuple[Any, ...]], rows: list[tuple[Any, ...]]) -> int:
+    """The most rows that pair up, by trying every order."""
+
+    def like(a: Any, b: Any) -> bool:
+        numbers = isinstance(a, int | float) and isinstance(b, int | float)
+        return close(a, b) if numbers else type(a) is type(b) and a == b
+
+    short, long = sorted((gold, rows), key=len)
+    orders = itertools.permutations(long, len(short))
+    return max(sum(all(map(like, a, b)) for a, b in zip(short, order, strict=True)) for order in orders)
+
+
+CELLS = st.one_of(st.none(), st.sampled_from([0, 1, 0.0, 0.7e-6, 1.4e-6, 2.1e-6, 1.0, "0", "a", b"a"]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(CELLS, CELLS), max_size=5), st.lists(st.tuples(CELLS, CELLS), max_size=5))
+def test_rows_and_cells_pair_up_as_well_as_they_can(gold, rows):
+    assert same_rows(gold, rows) is (len(gold) == len(rows) and by_hand(gold, rows) == len(gold))
+    ones = [[(value,) for row in side for value in row][:5] for side in (gold, rows)]
+    if all(ones):
+        assert cell_f1(*ones) == pytest.approx(2 * by_hand(*ones) / (len(ones[0]) + len(ones[1])))
+    assert cell_f1(gold, rows) == cell_f1(rows, gold)
+
+
+def test_cells_are_counted_wherever_they_stand():
+    assert cell_f1([("a", 1), ("b", 2)], [(2, "a"), (1, "b")]) == 1.0
+    assert cell_f1([("a", 1)], [("a", 1), ("x", 9)]) == pytest.approx(2 * 2 / 6)
+    assert cell_f1([("a",), ("a",)], [("a",)]) == pytest.approx(2 / 3)
+    assert cell_f1([(None,)], [(0,)]) == 0.0
+    assert cell_f1([("a",)], []) == 0.0
+
+
+# ── what a gold query leaves open ────────────────────────────────────────────────────────────────────────────────────
+
+GOLDS = {
+    "SELECT name FROM item ORDER BY price DESC LIMIT 1": None,
+    "SELECT name FROM item ORDER BY price DESC LIMIT 2": OPEN,
+    "SELECT name FROM item ORDER BY price DESC LIMIT 3": None,
+    "SELECT name FROM item ORDER BY price DESC LIMIT 1 OFFSET 1": OPEN,
+    "SELECT name FROM item ORDER BY price DESC LIMIT 1, 2": None,
+    "SELECT price FROM item ORDER BY price DESC LIMIT 2": None,  # whichever it is, it costs 20
+    "SELECT name FROM item ORDER BY price DESC, name LIMIT 2": None,
+    "SELECT name FROM item LIMIT 2": OPEN,
+    "SELECT name FROM item LIMIT 4": None,
+    "SELECT kind FROM item WHERE kind = 'desk' LIMIT 1": None,
+    "SELECT DISTINCT kind FROM item ORDER BY kind LIMIT 1": None,
+    "SELECT kind, COUNT(*) FROM item GROUP BY kind ORDER BY COUNT(*) DESC LIMIT 1": OPEN,
+    "SELECT group_concat(name) FROM item": OPEN,
+    "SELECT kind, name, MAX(price) FROM item GROUP BY kind": None,
+    "SELECT name FROM item WHERE price = (SELECT price FROM item ORDER BY price DESC LIMIT 1 OFFSET 1)": None,
+    "SELECT name FROM item WHERE id = (SELECT id FROM item ORDER BY price DESC LIMIT 1 OFFSET 1)": OPEN,
+    "WITH top AS (SELECT name, price FROM item ORDER BY price DESC LIMIT 2) SELECT name FROM top": OPEN,
+    "WITH top AS (SELECT name, price FROM item ORDER BY price DESC LIMIT 2) SELECT SUM(price) FROM top": None,
+    "SELECT COUNT(*) FROM (SELECT name, kind FROM item LIMIT 2)": None,
+    "SELECT name FROM item UNION SELECT kind FROM item ORDER BY 1 LIMIT 3": None,
+    "SELECT name FROM item ORDER BY random() LIMIT 1": OPEN,
+    "SELECT date('now')": OPEN,
+    "SELECT CURRENT_TIMESTAMP": OPEN,
+    'SELECT name AS "limit" FROM item -- limit 2, order by x': None,
+    "SELECT 'ä LIMIT 1', name FROM item ORDER BY price, name LIMIT 2;": None,
+    "SELECT name FROM item ORDER BY price;\n-- done": None,
+    "SELECT name FROM item WHERE kind = 'roof'": EMPTY,
+    "SELECT nothing FROM item": FAILS,
+    "DELETE FROM item": FAILS,
+    "": FAILS,
+}
+
+
+def test_gold_queries_are_flagged_where_they_tell_nothing():
+    found = scores([(ITEMS, gold, "SELECT 1") for gold in GOLDS])
+    assert {gold: grade.flag for gold, grade in zip(GOLDS, found, strict=True)} == GOLDS
+    for grade in found:
+        assert (grade.exact_match is None) is (grade.flag in (OPEN, FAILS))
+        assert (grade.cell_f1 is None) is (grade.flag is not None)
+
+
+def test_order_counts_up_to_ties():
+    gold = "SELECT name, price FROM item ORDER BY price DESC"
+    swapped = "SELECT name, price FROM item ORDER BY price DESC, name DESC"
+    questions = [
+        (gold, gold, True),
+        (gold, swapped, True),
+        (gold, swapped.replace("name DESC", "name"), True),
+        (gold, gold.replace("DESC", "ASC"), False),
+        (gold, "SELECT name, price FROM item", False),
+        (
+            "SELECT name FROM item ORDER BY price DESC, name",
+            "SELECT name FROM item ORDER BY price DESC, name DESC",
+            False,
+        ),
+        ("SELECT name FROM (SELECT name FROM item ORDER BY price)", "SELECT name FROM item ORDER BY name", True),
+        ("SELECT name FROM item ORDER BY kind LIMIT 4", "SELECT name FROM item ORDER BY kind, price", True),
+    ]
+    found = scores([(ITEMS, gold, predicted) for gold, predicted, _ in questions])
+    assert [grade.exact_match for grade in found] == [right for *_, right in questions]
+    assert all(grade.cell_f1 == 1.0 for grade in found)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abc")), min_size=1, max_size=5),
+    st.integers(1, 5),
+    st.booleans(),
+)
+def test_ties_are_found_as_by_trying_every_order(table, limit, ordered):
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE t(k, v)")
+    db.executemany("INSERT INTO t VALUES (?, ?)", table)
+    query = f"SELECT v FROM t{' ORDER BY k' if ordered else ''} LIMIT {limit}"
+    form = Form(query, 1)
+    up, down = (db.execute(form.with_ties(way)).fetchall() for way in ("ASC", "DESC"))
+    db.close()
+    orders = set(itertools.permutations(table))
+    if ordered:
+        orders = {order for order in orders if [k for k, _ in order] == sorted(k for k, _ in order)}
+    results = {tuple((v,) for _, v in order[:limit]) for order in orders}
+    assert same_rows(up, down) is (len({tuple(sorted(rows)) for rows in results}) == 1)
+    if ordered and same_rows(up, down):
+        answer = sql.Answer(up, tied(up, down))
+        for rows in itertools.permutations(up):
+            assert sql.matches(answer, list(rows)) is (rows in results)
+
+
+def test_several_gold_queries_are_each_right():
+    golds = ["SELECT name FROM item WHERE id = 1", "SELECT id, name FROM item WHERE id = 1", "SELECT broken"]
+    asked = ["SELECT 'pen'", "SELECT 1, 'pen'", "SELECT 'pen', 1", "SELECT 'rug'"]
+    found = scores([(ITEMS, golds, text) for text in asked])
+    assert [grade.exact_match for grade in found] == [True, True, False, False]
+    assert [grade.cell_f1 for grade in found] == [1.0, 1.0, 1.0, 0.0]
+    assert scores([(ITEMS, [golds[0], "SELECT name FROM item LIMIT 1"], "SELECT 'pen'")])[0].flag == OPEN
+
+
+def test_equal_queries_run_once():
+    async def work(grader: Grader) -> None:
+        await asyncio.gather(*(score(grader, ITEMS, "SELECT 4", "SELECT COUNT(*) FROM item") for _ in range(20)))
+        assert grader.counts["graded"] == 5  # the database, the gold query both ways, its answers, the prediction
+
+    with_grader(work)
+
+
+# ── databases ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_databases_of_every_kind(tmp_path):
+    wal, script = tmp_path / "wal.sqlite", tmp_path / "make.sql"
+    db = sqlite3.connect(wal)
+    db.executescript("PRAGMA journal_mode = WAL;" + ITEMS)
+    script.write_text(ITEMS)
+
+    async def work(grader: Grader) -> None:
+        with pytest.raises(sql.TaskError, match="wal"):
+            await score(grader, str(wal), "SELECT 4", "SELECT 4")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        for database in (str(wal), str(script), "BEGIN;" + ITEMS):
+            assert (await score(grader, database, "SELECT COUNT(*) FROM item", "SELECT 4")).exact_match is True
+        for database in ("no script at all", "CREATE TABLE t(", str(tmp_path / "gone.sqlite")):
+            assert (await score(grader, database, "SELECT 1", "SELECT 1")).flag == FAILS
+        empty = await score(grader, "", "SELECT 1", "SELECT 1")
+        assert empty.exact_match is True
+
+    try:
+        with_grader(work)
+    finally:
+        db.close()
+
+
+# ── the query in a reply ─────────────────────────────────────────────────────────────────────────────────────────────
+
+Q = "SELECT a\nFROM t"
+REPLIES = [
+    (Q, Q),
+    (f"{Q};", f"{Q}"),
+    (f"```sql\n{Q};\n```", f"{Q};"),
+    (f"Here:\n\n```sqlite\n{Q}\n```\nIt works.", Q),
+    (f"```SQL\n{Q}\n```", Q),
+    (f"```\n{Q}\n```", Q),
+    (f"```sql\n{Q}", Q),
+    (f"~~~sql\n{Q}\n~~~", Q),
+    (f"```sql {Q}```", Q),
+    (f"{Q};\n```", Q),
+    (f"```sql\nSELECT 1\n```\nBetter:\n```sql\n{Q}\n```", Q),
+    (f"```sql\n{Q}\n```\nRun it:\n```bash\nsqlite3 x.db\n```", Q),
+    (f"```sql\nCREATE TABLE t(a)\n```\n```sql\n{Q}\n```", Q),
+    (f"<think>\n```sql\nSELECT 1\n```\n</think>\n```sql\n{Q}\n```", Q),
+    ("<think>\n```sql\nSELECT 1\n```", None),
+    (f"The query is:\n{Q};\n\nIt lists every a.", Q),
+    (f"Select the rows.\n\n{Q}", Q),
+    (f"{Q}\n\nThis returns every a.", Q),
+    (f"{Q}\n\nWHERE a > 1\n\nDone.", f"{Q}\n\nWHERE a > 1"),
+    ("SELECT ';', \"a;b\" FROM t; That is all", "SELECT ';', \"a;b\" FROM t"),
+    ("SELECT 1; DROP TABLE t", "SELECT 1; DROP TABLE t"),
+    ("DROP TABLE t; SELECT 4", "DROP TABLE t; SELECT 4"),
+    ("DELETE FROM t", "DELETE FROM t"),
+    ("```sql\n-- all of them\nSELECT a FROM t\n```", "-- all of them\nSELECT a FROM t"),
+    ("WITH x AS (SELECT 1) SELECT * FROM x", "WITH x AS (SELECT 1) SELECT * FROM x"),
+    ("With this schema I cannot answer.", None),
+    ("I do not know.", None),
+    ("", None),
+    ("sql\nSELECT 1", "SELECT 1"),
+    ("SQL: SELECT 1", "SELECT 1"),
+    ("VALUES (1)", "VALUES (1)"),
+    ("SELECT a\r\nFROM t\r\n", Q),
+]
+
+
+@pytest.mark.parametrize(("reply", "query"), REPLIES)
+def test_the_query_in_a_reply(reply, query):
+    assert extract_sql(reply) == query
+
+
+def test_hostile_replies_cost_little():
+    for text in ("'" * 20_000, "SELECT " + "(" * 20_000, "/*" * 20_000, "--" * 20_000, "`" * 20_000, "WITH " * 9_000,
+                 "SELECT 1\n\n" * 10_000, "```sql\n" * 20_000, "SELECT '" + "''" * 20_000):  # fmt: skip
+        extract_sql(text)
+        is_query(text)
+
+
+# ── real questions and recorded predictions ──────────────────────────────────────────────────────────────────────────
+
+
+def test_a_sample_of_gold_queries_matches_itself(databases):
+    check_golds(databases, random.Random(0).sample(rows_of("sql_pairs.jsonl"), 25))
+
+
+@pytest.mark.slow
+def test_every_gold_query_of_the_sample_matches_itself(databases):
+    flags = check_golds(databases, rows_of("sql_pairs.jsonl"))
+    assert flags == {None: 133, OPEN: 6}
+
+
+def check_golds(databases: Path, pairs: list[dict[str, Any]]) -> Counter[str | None]:
+    async def work(grader: Grader) -> Counter[str | None]:
+        bench, flags = bench_of(grader), Counter[str | None]()
+        for pair in pairs:
+            path = str(databases / f"{pair['db_id']}.sqlite")
+            gold = await bench.gold(path, pair["gold_sql"])
+            flags[gold.flag] += 1
+            for query in pair["gold_sql"] if not gold.flag else ():
+                assert worth(gold, await bench.ask(path, query))[:2] == (True, 1.0), (pair["id"], query)
+        return flags
+
+    return with_grader(work)
+
+
+@pytest.mark.slow
+def test_recorded_predictions_agree_except_for_named_reasons(databases):
+    """Recorded: the two sets of rows are equal."""
+    pairs = {pair["id"]: pair for pair in rows_of("sql_pairs.jsonl")}
+    path = str(databases / "superhero.sqlite")
+
+    async def work(grader: Grader) -> Counter[str]:
+        bench, reasons = bench_of(grader), Counter[str]()
+        for row in rows_of("sql_predictions.jsonl"):
+            gold = await bench.gold(path, pairs[row["pair_id"]]["gold_sql"])
+            query = extract_sql(row["sql"])
+            found = await bench.ask(path, query or "")
+            exact = worth(gold, found).exact_match
+            if gold.flag:
+                reasons["flagged"] += 1
+            elif exact == bool(row["bird_ex"]):
+                reasons["agree"] += 1
+            elif query != row["sql"].strip().rstrip(";\n "):
+                reasons["fenced"] += 1  # recorded as an error, for its fence
+            else:
+                (answer,), rows = gold.answers, found.rows or []
+                if set(answer.rows) == set(rows):
+                    reasons["order" if same_rows(answer.rows, rows) else "multiset"] += 1
+                elif len(rows) == len(answer.rows) and np.allclose(
+                    np.array(answer.rows), np.array(rows), rtol=0, atol=1e-6
+                ):
+                    reasons["tolerance"] += 1
+                else:
+                    reasons["unexplained"] += 1
+        return reasons
+
+    reasons = with_grader(work)
+    assert reasons.pop("agree") + reasons.pop("flagged") == 122 - reasons.total()
+    assert reasons == {"fenced": 9, "multiset": 2, "tolerance": 1}
+
+
+# ── the correlation ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_correlation_by_hand():
+    rng = np.random.default_rng(1)
+    rows, xs, ys = [], [], []
+    for task in range(30):
+        passes, wrong = int(rng.integers(0, 8)), rng.random(8)
+        rows += [(1.0, True, str(task))] * passes + [(float(x), False, str(task)) for x in wrong[: 8 - passes]]
+        xs.append(wrong[: 8 - passes].mean())
+        ys.append(passes / 8)
+    rows += [(1.0, True, "solved")] * 8  # no wrong attempt: not counted
+    found = sql_calibrate.correlation(rows)
+    r = np.corrcoef(xs, ys)[0, 1]
+    half = 1.959963984540054 / np.sqrt(30 - 3)
+    assert found["n"] == 30 and found["r"] == pytest.approx(r)
+    assert found["interval"] == pytest.approx([np.tanh(np.arctanh(r) - half), np.tanh(np.arctanh(r) + half)])
+    assert sql_calibrate.correlation(rows[:8])["r"] is None
+    assert sql_calibrate.correlation([(0.0, False, str(k)) for k in range(9)])["r"] is None
+
+
+# ── the real command ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def question(k: int, **changes: Any) -> dict[str, Any]:
+    script = f"CREATE TABLE t{k}(name TEXT, n INTEGER); INSERT INTO t{k} VALUES ('a{k}', {k}), ('b', 7), ('c', 8);"
+    return {
+        "id": f"q{k}",
+        "db": script,
+        "question": f"Question {k}: name and n?",
+        "gold_sql": f"SELECT name, n FROM t{k}",
+    } | changes
+
+
+def own(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+RIGHT = {f"q{k}": k for k in range(6)}  # so many of 8 samples are right
+
+
+def reply(request: Any) -> str:
+    """Right for the first samples of a question; else one right row of three, no right cell, or no query."""
+    k = next(k for k in range(6) if f"Question {k}:" in request.prompt)
+    particle = next(i for i in range(8) if Slot(f"q{k}", "base", 0, 0, i).seed(0) == request.seed)
+    if particle < RIGHT[f"q{k}"]:
+        return f"```sql\nSELECT name, n FROM t{k} ORDER BY n\n```"
+    return [f"```sql\nSELECT name, n FROM t{k} WHERE n = 7\n```", "SELECT 'x', 99", "I cannot."][particle % 3]
+
+
+@pytest.fixture
+def go(tmp_path, monkeypatch, capsys):
+    """The command in this process: (exit code, stdout, stderr)."""
+    drawn = []
+    monkeypatch.setattr(sql_calibrate, "plot", lambda made, panels: drawn.append(made) or {})
+
+    def command(*argv: str, url: str = "") -> tuple[int, str, str]:
+        monkeypatch.setenv("OPENAI_BASE_URL", url or "http://127.0.0.1:9/v1")
+        full = ["sql_calibrate.py", *argv, "--out", str(tmp_path / "out"), "--workers", "2"]
+        monkeypatch.setattr(sys, "argv", full)
+        capsys.readouterr()
+        try:
+            code = sql_calibrate.main(full[1:])
+        except SystemExit as end:
+            code = int(str(end.code))
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return command
+
+
+def test_a_run_from_end_to_end(go, tmp_path):
+    flagged = [
+        question(6, gold_sql="SELECT name FROM t6 LIMIT 1"),
+        question(7, gold_sql="SELECT name FROM t7 WHERE n > 99"),
+        question(8, gold_sql="SELECT gone FROM t8"),
+        question(9, gold_sql="DELETE FROM t9"),
+        question(10, db="CREATE TABLE t("),
+    ]
+    tasks = own(tmp_path / "own.jsonl", [question(k) for k in range(6)] + flagged)
+    with serving(reply=reply) as mock:
+        code, out, err = go("--tasks", tasks, url=mock.url)
+        assert code == 0, err
+        assert len(mock.chats) == 48 and len({chat.seed for chat in mock.chats}) == 48
+        for chat in mock.chats:
+            k = next(k for k in range(6) if f"Question {k}:" in chat.prompt)
+            assert f"CREATE TABLE t{k}" in chat.prompt and f"-- a{k} | {k}" in chat.prompt
+            assert f"SELECT name, n FROM t{k}" not in chat.prompt
+            assert chat.body["max_tokens"] == 512
+        # Nothing is asked twice, and the report needs no endpoint.
+        code, again, err = go("--tasks", tasks, url=mock.url)
+        assert code == 0 and "nothing is left to ask" in err and again == out and len(mock.chats) == 48
+        code, told, _ = go("--reuse")
+        assert code == 0 and told == out
+        code, _, err = go("--tasks", tasks, "--temperature", "0.5", url=mock.url)
+        assert code == 2 and "--temperature" in err and err.count("\n") == 1
+        code, _, err = go("--tasks", tasks, "--limit", "5", url=mock.url)
+        assert code == 2 and "--limit" in err
+        assert len(mock.chats) == 48
+    made = json.loads((tmp_path / "out" / "calibration.json").read_text())
+    counts = made["counts"]
+    assert (counts["tasks"], counts["all_fail"], counts["near_miss"]) == (6, 1, 1)
+    assert (counts["mixed"], counts["all_pass"], counts["passes"]) == (5, 0, 15)
+    left = {OPEN: 1, EMPTY: 1, FAILS: 1, "gold is no query": 1, "database cannot be made": 1}
+    assert made["data"]["left_out"] == left
+    by_name = {row["bucket"]: (row["n"], row["passed"]) for row in made["fitness"]["table"]}
+    one_row = sum(i % 3 == 0 for k in range(6) for i in range(k, 8))
+    assert by_name["to three quarters"] == (one_row, 0)  # 2 x 2 of 2 + 6 cells
+    assert by_name["every cell"] == (15, 15) and by_name["no cell"] == (33 - one_row, 0)
+    assert made["mixed"]["n"] == 40 and made["correlation"]["n"] == 6
+    assert "6 questions" in out and "Is the fitness a hill?" in out and max(map(len, out.splitlines())) <= 80
+    attempts = list(Folder(tmp_path / "out").attempts())
+    assert {(a.visible_total, a.hidden_total, a.arm) for a in attempts} == {(0, 1, "base")}
+    assert Counter(a.outcome for a in attempts)["no_code"] == sum(i % 3 == 2 for k in range(6) for i in range(k, 8))
+    assert "gold" not in (tmp_path / "out" / "tasks.jsonl").read_text()
+    assert not any(f"SELECT name, n FROM t{k}" in (tmp_path / "out" / "tasks.jsonl").read_text() for k in range(6))
+
+
+def test_a_changed_database_is_another_task(go, tmp_path):
+    tasks = own(tmp_path / "own.jsonl", [question(1)])
+    with serving(reply=reply) as mock:
+        assert go("--tasks", tasks, url=mock.url)[0] == 0
+        own(tmp_path / "own.jsonl", [question(1, db=question(1)["db"] + "INSERT INTO t1 VALUES ('d', 9);")])
+        code, _, err = go("--tasks", tasks, url=mock.url)
+        assert code == 2 and "q1" in err and len(mock.chats) == 8
+
+
+def test_a_larger_limit_adds_questions_and_a_plan_writes_nothing(go, tmp_path):
+    tasks = own(tmp_path / "own.jsonl", [question(k) for k in range(6)])
+    with serving(reply=reply) as mock:
+        code, out, _ = go("--tasks", tasks, "--plan", "--price", "1,2", url=mock.url)
+        assert code == 0 and "calls: 48" in out and "usd" in out
+        assert not mock.chats and not (tmp_path / "out").exists()
+        assert go("--tasks", tasks, "--limit", "2", url=mock.url)[0] == 0
+        first = {a.task_id for a in Folder(tmp_path / "out").attempts()}
+        assert go("--tasks", tasks, "--limit", "5", url=mock.url)[0] == 0
+        assert len(mock.chats) == 40 and first < {a.task_id for a in Folder(tmp_path / "out").attempts()}
+        plan = json.loads((tmp_path / "out" / "plan.json").read_text())
+        assert plan["population"]["tasks"] == 2 and plan["amendments"][0]["changed"] == ["--limit 2 -> 5"]
+        code, out, err = go("--tasks", tasks, "--limit", "6", "--stop-after", "calls=44", url=mock.url)
+        assert code == 3 and "to continue: python" in err and "1 more are not finished" in out
+        assert go("--tasks", tasks, "--limit", "6", url=mock.url)[0] == 0
+        assert len(mock.chats) == 48
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_goes_on_and_asks_nothing_twice(tmp_path):
+    tasks = own(tmp_path / "own.jsonl", [question(k) for k in range(6)])
+    out = tmp_path / "out"
+    command = [sys.executable, str(ROOT / "sql_calibrate.py"), "--tasks", tasks, "--out", str(out), "--workers", "1"]
+    command += ["--concurrency", "2"]
+    with serving(reply=reply, latency=lambda request: 0.1) as mock:
+        env = {**os.environ, "OPENAI_BASE_URL": mock.url, "MPLBACKEND": "agg"}
+        stops = []  # requests so far, and the seeds of what is on disk
+        for how in (signal.SIGKILL, signal.SIGINT):
+            run = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+            enough = len(mock.answered) + 6
+            while run.poll() is None and len(mock.answered) < enough:
+                time.sleep(0.02)
+            run.send_signal(how)
+            _, err = run.communicate(timeout=120)
+            if how == signal.SIGINT:
+                assert run.returncode == 130 and "to continue: python" in err
+            stops.append((len(mock.chats), {slot.seed(0) for slot in paid(out)}))
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, done.stderr
+        slots = [a.slot for a in Folder(out).attempts()]
+        assert len(slots) == len(set(slots)) == 48
+        assert 0 < len(stops[0][1]) < len(stops[1][1]) < 48
+        for before, kept in stops:
+            assert not kept & {chat.seed for chat in mock.chats[before:]}
+        assert (out / "calibration.png").read_bytes().startswith(b"\x89PNG") and (out / "calibration.svg").exists()
+
+
+def paid(out: Path) -> list[Slot]:
+    """What is on disk: attempts, and replies that wait for their grade."""
+    folder = Folder(out)
+    return [a.slot for a in folder.attempts()] + [Slot(*row["slot"]) for row in folder.rows("owed.jsonl")]
+
+
+WRONG_ROWS = [
+    ({"id": ""}, "id"),
+    ({"id": None}, "id"),
+    ({"db": "no/such/file.sqlite"}, "no file"),
+    ({"question": 3}, "question"),
+    ({"gold_sql": []}, "gold_sql"),
+    ({"gold_sql": [""]}, "gold_sql"),
+    ({"gold": "SELECT 1"}, "no such field"),
+    ({"evidence": 3}, "evidence"),
+]
+
+
+@pytest.mark.parametrize(("change", "says"), WRONG_ROWS)
+def test_a_wrong_row_is_named(go, tmp_path, change, says):
+    code, _, err = go("--tasks", own(tmp_path / "own.jsonl", [question(0), question(1, **change)]))
+    assert code == 2 and "line 2" in err and says in err and err.count("\n") == 1
+
+
+def test_questions_on_database_files(go, tmp_path):
+    (tmp_path / "db").mkdir()
+    db = sqlite3.connect(tmp_path / "db" / "shop.sqlite")
+    db.executescript(ITEMS)
+    db.close()
+    row = question(0, db="db/shop.sqlite", question="Question 0: how many?", gold_sql=["SELECT 'x', 99", "SELECT 4"])
+    with serving(reply=lambda request: "SELECT COUNT(*) FROM item") as mock:
+        code, out, err = go("--tasks", own(tmp_path / "own.jsonl", [row | {"evidence": "count items"}]), url=mock.url)
+        assert code == 0, err
+        assert "8 samples: pass 8" in out and "Hint: count items" in mock.chats[0].prompt
+        assert "shop" in (tmp_path / "out" / "tasks.jsonl").read_text()
+
+
+def test_the_default_set_from_the_hub(tmp_path):
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
+    rows = [question(k) for k in range(4)]
+    columns = {
+        "id": [5097, 12, 13, 14],
+        "domain": ["sea"] * 4,
+        "sql_complexity": ["basic SQL"] * 4,
+        "sql_prompt": [row["question"] for row in rows],
+        "sql_context": [row["db"] for row in rows],
+        "sql": [rows[0]["gold_sql"], "INSERT INTO t1 VALUES ('x', 1);", "SELECT gone FROM t2;", rows[3]["gold_sql"]],
+    }
+    path = tmp_path / "synthetic_text_to_sql_test.snappy.parquet"
+    parquet.write_table(arrow.table(columns), path)
+    files = {path.name: path, "synthetic_text_to_sql_train.snappy.parquet": path, "README.md": path}
+    with serve({sql_calibrate.GRETEL: Repo("a" * 40, files)}) as hub, serving(reply=lambda r: "SELECT 1") as mock:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+        env = {**clean, "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "OPENAI_BASE_URL": mock.url}
+        command = [sys.executable, str(ROOT / "sql_calibrate.py"), "--workers", "1", "--out", str(tmp_path / "out")]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, done.stderr
+        assert not any("train" in request and "resolve" in request for request in hub.requests)
+    assert len(mock.chats) == 16
+    config = Folder(tmp_path / "out").config
+    assert config["data"]["left_out"] == {"gold is no query": 1, FAILS: 1}
+    assert config["identity"]["revision"] == "a" * 40 and config["data"]["licence"] == "Apache-2.0"
+    assert {a.task_id for a in Folder(tmp_path / "out").attempts()} == {"gretel-5097", "gretel-14"}

@@ -431,6 +431,31 @@ assert_attack(
     setup="import math",
 )
 assert_attack(
+    "equal_by_giving_both_sides",
+    """
+    class Same:
+        pi = getsizeof = e = None
+    math = sys = os = collections = Same
+    Same.getsizeof = Same.sqrt = Same.Counter = staticmethod(lambda *a: 7)
+    Same.pi = 7
+    len = max = str = sorted = float = sum = lambda *a, **k: 7
+    def f(x):
+        return 7
+    """,
+    asserts=(
+        "assert f((1, 2)) == sys.getsizeof((1, 2))",
+        "assert f(3) == math.pi",
+        "assert f(3) == math.sqrt(9.5)",
+        "assert f(3) == len([1, 2])",
+        "assert f(3) == max(1, 2)",
+        "assert f(3) == float('inf')",
+        "assert f(3) == collections.Counter('a')",
+        "assert f(3) == sum([1, 2])",
+        "assert f(3) == sorted([2, 1])",
+        "import math\nassert f(3) == math.pi",
+    ),
+)
+assert_attack(
     "equal_by_tracing",
     """
     import sys, gc

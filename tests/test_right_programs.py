@@ -10,6 +10,8 @@ import collections
 import functools
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -743,6 +745,40 @@ def test_labelled_programs_agree_with_their_labels(every):
     results = run([(program, tests) for (_, _, program), tests in labelled])
     got = [label(each) for each in results]
     assert [(w[:2], g, w[2][:80]) for (w, _), g in zip(labelled, got, strict=True) if (w[0], w[1]) != g] == []
+
+
+# ── under load ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+FOUR_SECONDS = """
+import time
+while time.process_time() < 4: pass
+print(42)
+"""
+
+
+@pytest.mark.slow
+def test_verdicts_do_not_depend_on_what_else_the_machine_does():
+    """Two hundred programs, one that computes for 4 s and one that sleeps among them, alone and beside four busy loops."""
+    jobs: list[tuple] = [(FOUR_SECONDS, [("", "42")]), ("import time\ntime.sleep(60)", [("", "")])]
+    jobs += [(row["program"], [tuple(t) for t in row["tests"][:4]]) for row in rows(DATA / "accepted_programs.jsonl")]
+    jobs += [
+        (program, [tuple(t) for t in row["tests"][:3]])
+        for row in rows(DATA / "labelled_programs.jsonl")
+        for _, _, program in row["programs"]
+    ]
+    jobs += [(code, [(given, wanted)]) for name, (code, given, wanted) in RIGHT.items() if name not in ANY_ANSWER]
+    jobs = jobs[:200]
+    assert len(jobs) == 200
+    alone = [[r.outcome for r in each] for each in run(jobs)]
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        beside = [[r.outcome for r in each] for each in run(jobs)]
+    finally:
+        for loop in busy:
+            loop.kill()
+            loop.wait()
+    assert alone[:2] == [["pass"], ["timeout"]]
+    assert [(job[0][:60], a, b) for job, a, b in zip(jobs, alone, beside, strict=True) if a != b] == []
 
 
 # ── the full sets ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -673,6 +673,7 @@ class Grader:
         self.limits = limits or sandbox.Limits()
         self.counts = {"graded": 0, "repeated": 0}
         self._base = ""
+        self._closed = False
         self._numbers = itertools.count()
         self._idle: asyncio.Queue[sandbox.Worker] = asyncio.Queue()
         self._all: list[sandbox.Worker] = []
@@ -697,11 +698,11 @@ class Grader:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
+        self._closed = True  # whoever is still at work now gets no new worker
         for worker in self._all:
             worker.kill()
-        for worker in self._all:
-            await asyncio.shield(asyncio.to_thread(worker.wait))
-        self._all.clear()
+        while self._all:
+            await asyncio.shield(asyncio.to_thread(self._all.pop().wait))
         shutil.rmtree(self._base, ignore_errors=True)
 
     # ── starting ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -724,6 +725,8 @@ class Grader:
         raise GraderFault(f"no tier of the sandbox works here ({'; '.join(reasons)})")
 
     async def _start(self) -> sandbox.Worker:
+        if self._closed:
+            raise GraderFault("the grader has been closed; grade inside its `async with`")
         worker = sandbox.Worker(self.tier, f"{self._base}/{next(self._numbers)}")
         self._all.append(worker)
         try:

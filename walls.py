@@ -69,11 +69,13 @@ ALLOWED = """
     sched_get_priority_min 147 126, getcpu 309 168, getpriority 140 141, getpid 39 172, gettid 186 178,
     getppid 110 173, getpgid 121 155, getpgrp 111 -, getsid 124 156, getuid 102 174, geteuid 107 175,
     getgid 104 176, getegid 108 177, getresuid 118 148, getresgid 120 150, getgroups 115 158, capget 125 90,
-    uname 63 160, sysinfo 99 179, times 100 153, getrusage 98 165, getrlimit 97 163, setrlimit 160 164,
+    uname 63 160, sysinfo 99 179, times 100 153, getrusage 98 165, getrlimit 97 163,
     getrandom 318 278, nanosleep 35 101, clock_nanosleep 230 115, clock_gettime 228 113,
     clock_getres 229 114, gettimeofday 96 169, time 201 -"""
 # What a program may call with some arguments: clone for a thread, signals to itself, its own limits, its own pairs.
-JUDGED = "clone 56 220, kill 62 129, tkill 200 130, tgkill 234 131, prlimit64 302 261, prctl 157 167, socketpair 53 199"
+JUDGED = """
+    clone 56 220, kill 62 129, tkill 200 130, tgkill 234 131, setrlimit 160 164, prlimit64 302 261, prctl 157 167,
+    socketpair 53 199"""
 # What the trusted parent of a program calls as well:
 TRUSTED = """
     fork 57 -, vfork 58 -, memfd_create 319 279, pidfd_open 434 434, landlock_restrict_self 446 446,
@@ -284,6 +286,7 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 _REFUSE, _NOT_THERE = 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
 _NUMBER, _ARCH, _ARG = 0, 4, (16, 24, 32)  # offsets in what a filter sees; low halves of the first arguments
+_HIGH = 4  # from there to the high half
 _CLONE_THREAD, _NAME_OPTIONS = 0x10000, (15, 16, 0x53564D41)  # prctl: thread names, names of mappings
 
 
@@ -332,7 +335,13 @@ def _inner_filter(machine: str) -> _Filter:
         steps += [(_EQUAL, 0, 1, trusted), refuse]
     steps += unless("clone", [(_LOAD, 0, 0, _ARG[0]), (_ANY_BIT, 0, 1, _CLONE_THREAD), allow, refuse])
     steps += unless("kill", signal(1)) + unless("tkill", signal(1)) + unless("tgkill", signal(2))
-    steps += unless("prlimit64", [(_LOAD, 0, 0, _ARG[0]), (_EQUAL, 1, 0, 0), (_EQUAL, 0, 1, _PID), allow, refuse])
+    # Its own limits, apart from setting that of CPU time: death by that one would look like the host's own KILL too.
+    steps += unless("setrlimit", [(_LOAD, 0, 0, _ARG[0]), (_EQUAL, 0, 1, 0), refuse, allow])
+    steps += unless("prlimit64", [
+        (_LOAD, 0, 0, _ARG[0]), (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, _PID), refuse,
+        (_LOAD, 0, 0, _ARG[1]), (_EQUAL, 1, 0, 0), allow,
+        (_LOAD, 0, 0, _ARG[2]), (_EQUAL, 0, 3, 0), (_LOAD, 0, 0, _ARG[2] + _HIGH), (_EQUAL, 0, 1, 0), allow, refuse,
+    ])  # fmt: skip
     options = [(_EQUAL, len(_NAME_OPTIONS) - i, 0, option) for i, option in enumerate(_NAME_OPTIONS)]
     steps += unless("prctl", [(_LOAD, 0, 0, _ARG[0]), *options, refuse, allow])
     steps += unless("socketpair", [(_LOAD, 0, 0, _ARG[0]), (_EQUAL, 0, 1, 1), allow, refuse])

@@ -278,7 +278,12 @@ def test_what_the_inner_filter_judges_by_arguments(machine):
                 args[at] = sent
                 wanted = ALLOW if target == me and sent != signal.SIGKILL else REFUSE
                 assert verdict(name, *args) == wanted, (name, target, sent)
-    assert verdict("prlimit64", 0, 7) == verdict("prlimit64", me, 7) == ALLOW
+    some, high, none = 0x7FFF12345678, 0x7FFF00000000, 0
+    assert verdict("prlimit64", 0, 7, some) == verdict("prlimit64", me, 7, some) == ALLOW
+    assert verdict("prlimit64", 0, 0, none) == verdict("prlimit64", me, 0, none, some) == ALLOW
+    for new in (some, high, 1):
+        assert verdict("prlimit64", 0, 0, new) == verdict("prlimit64", me, 0, new) == REFUSE
+    assert verdict("setrlimit", 0, some) == REFUSE and verdict("setrlimit", 3, some) == ALLOW
     assert verdict("prlimit64", 1, 7) == verdict("prlimit64", me + 1, 7) == REFUSE
     assert verdict("prctl", 15) == ALLOW
     for option in (1, 4, 22, 24, 36, 38, 59):  # parent-death signal, dumpable, seccomp, capabilities, subreaper …

@@ -1,0 +1,814 @@
+"""The grader as its callers see it: grades, values of asserts, faults, repetition, cancelling, and standing aside."""
+
+import asyncio
+import errno
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+import grader
+import sandbox
+from grader import Grader, GraderFault, TestResult
+from tasks import CLIP, LETTERS, Task, TaskError, Test, clip
+
+ROOT = Path(__file__).parent.parent
+ADD = "a, b = map(int, input().split())\nprint(a + b)\n"
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+def graded(work, **options):
+    """Run `await work(grader)` with a grader of two workers."""
+
+    async def main():
+        async with Grader(**{"workers": 2, **options}) as judge:
+            return await work(judge)
+
+    return asyncio.run(main())
+
+
+def stdio(visible, hidden=(), **more):
+    tests = [tuple(Test(*pair) for pair in pairs) for pairs in (visible, hidden)]
+    return Task("t/1", "t", "add", "stdio", *tests, **more)
+
+
+def reply(program):
+    return f"Here it is:\n```python\n{program}\n```\n"
+
+
+# ── grades ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_what_a_reply_is_worth():
+    hidden = [("5 5\n", "10\n"), ("-1 1\n", "0\n")]
+    task = stdio([("1 2\n", "3\n"), ("2 2\n", "4\n")], hidden)
+    replies = {
+        "right": reply(ADD),
+        "half": reply("a, b = map(int, input().split())\nprint(a + b if a < b else 7)"),
+        "hidden": reply("a, b = map(int, input().split())\nprint(a + b if a > 0 and b < 5 else 1)"),
+        "none": "I cannot do this.",
+        "broken": reply("print("),
+        "crash": reply("a, b = map(int, input().split())\nprint(a + b)\n1 // (a - 2)"),
+    }
+
+    async def work(judge):
+        return dict(zip(replies, await asyncio.gather(*(judge.grade(r, task) for r in replies.values())), strict=True))
+
+    grades = graded(work)
+    short = {n: (g.fitness, g.passed, g.outcome, g.visible, g.hidden, g.got, g.got_start) for n, g in grades.items()}
+    assert short == {
+        "right": (1.0, True, "pass", "PP", "PP", "", 0),
+        "half": (0.5, False, "wrong_answer", "PW", "", "7\n", 0),
+        "hidden": (1.0, False, "wrong_answer", "PP", "WW", "", 0),
+        "none": (0.0, False, "no_code", "NN", "", "", 0),
+        "broken": (0.0, False, "syntax_error", "SS", "", "syntax_error", 0),
+        "crash": (0.5, False, "runtime_error", "PR", "", "runtime_error", 0),
+    }
+    assert grades["none"].code is None and grades["none"].cpu_seconds == 0.0
+    assert grades["right"].code == ADD.rstrip("\n") and grades["right"].cpu_seconds > 0
+    assert {LETTERS[g.outcome] for g in grades.values()} == set("PWNSR")
+
+
+def test_no_tests_no_pass():
+    async def work(judge):
+        return await judge.grade(reply(ADD), stdio([])), await judge.run(ADD, [])
+
+    grade, results = graded(work)
+    assert (grade.passed, grade.fitness, grade.outcome, results) == (False, 0.0, "not_run", [])
+
+
+def test_a_hidden_test_is_never_run_before_the_visible_ones_pass(tmp_path):
+    """Told by the CPU time: the hidden test of this task spins."""
+    program = "n = int(input())\nwhile n == 9: pass\nprint(n)"
+    task = stdio([("1\n", "2\n")], [("9\n", "9\n")])
+    grade = graded(lambda judge: judge.grade(reply(program), task))
+    assert (grade.visible, grade.hidden) == ("W", "") and grade.cpu_seconds < 1
+
+
+def test_a_tasks_own_timeout_goes_before_the_rule():
+    program = "import time\nwhile time.process_time() < 0.4: pass\nprint(input())"
+
+    async def work(judge):
+        short = await judge.grade(reply(program), stdio([("1\n", "1\n")], timeout=0.2))
+        long = await judge.grade(reply(program), stdio([("1\n", "1\n")]))
+        return short.outcome, long.outcome, (await judge.run(program, [("1", "1")], timeout=0.2))[0].outcome
+
+    assert graded(work) == ("timeout", "pass", "timeout")
+
+
+def test_three_timeouts_end_a_program_visible_and_hidden_together():
+    program = "n = int(input())\nwhile n == 0: pass\nprint(n)"
+    zero, one = ("0\n", "0\n"), ("1\n", "1\n")
+
+    async def work(judge):
+        return await judge.grade(reply(program), stdio([zero, one, zero, one, zero, one, zero], [one], timeout=0.05))
+
+    grade = graded(work)
+    assert grade.visible == "TPTPT.." and grade.hidden == "" and grade.outcome == "timeout"
+    assert grade.fitness == pytest.approx(2 / 7)
+
+
+def test_stop_at_first_spares_the_rest():
+    async def work(judge):
+        tests = [("1 1", "2"), ("1 1", "3"), ("1 1", "2")]
+        asserts = ["assert f(1) == 1", "assert f(1) == 2", "assert f(1) == 1"]
+        first = await judge.run(ADD, tests, stop_at_first=True)
+        second = await judge.run("f = lambda x: x", asserts, "assert", stop_at_first=True)
+        return [[r.outcome for r in results] for results in (first, second)]
+
+    assert graded(work) == [["pass", "wrong_answer", "not_run"]] * 2
+
+
+def test_execute_gives_bytes_status_outcome_and_time():
+    async def work(judge):
+        right = await judge.execute("import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read() * 2)", b"\xffx")
+        wrong = await judge.execute("import sys\nsys.exit('no')")
+        slow = await judge.execute("while True: pass", limits=sandbox.Limits(cpu_seconds=0.1))
+        half = await judge.execute("print('\ud800')")
+        return right, wrong, slow, half
+
+    right, wrong, slow, half = graded(work)
+    assert right[:3] == (b"\xffx\xffx", 0, "ended") and 0 < right.cpu_seconds < 1
+    assert wrong[:3] == (b"", 1, "runtime_error")
+    assert slow.outcome == "timeout" and slow.cpu_seconds == pytest.approx(0.1, abs=0.09)
+    assert half == (b"", None, "syntax_error", 0.0)
+
+
+# ── what is shown of a wrong output ──────────────────────────────────────────────────────────────────────────────────
+def test_clips_centre_on_the_first_difference():
+    lines = [str(k) for k in range(1000)]
+    wanted = "\n".join(lines)
+    lines[700] = "oops"
+    program = "print(input(), end='')\n" + f"print({chr(10).join(lines)[1:]!r})"
+    (result,) = graded(lambda judge: judge.run(program, [("0\n", wanted)]))
+    text = "\n".join(lines) + "\n"
+    at = text.index("oops")
+    assert result.got_start == at - CLIP // 2
+    assert result.got == clip(text, result.got_start) and "oops" in result.got
+    assert result.got.startswith("…") and result.got.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("got", "wanted", "start"),
+    [
+        ("a", "b", 0),
+        ("x" * 300, "y" * 300, 0),
+        ("a " * 400 + "b", "a " * 400 + "c", 800 - CLIP // 2),
+        ("a " * 400, "a\n" * 400 + "c", 800 - CLIP // 2),  # it stops too early: the end of it
+        ("a \n" * 400 + "b", "a\n" * 400 + "c", 1200 - CLIP // 2),  # spaces are no difference
+        ("1.0 " * 400 + "b", "1.00 " * 400 + "c", 1600 - CLIP // 2),  # nor is another way to write a number
+        ("a " * 400 + "b", "a " * 400, 800 - CLIP // 2),
+        ("x" * 1000, "x" * 700 + "y" * 300, 0),  # one long token
+    ],
+)
+def test_where_a_clip_begins(got, wanted, start):
+    assert grader._clip_start(got, wanted) == start
+
+
+def test_bytes_that_are_no_text_are_shown_as_well_as_can_be():
+    (result,) = graded(lambda judge: judge.run("import sys\nsys.stdout.buffer.write(b'\\xff1\\n')", [("", "1")]))
+    assert result == TestResult(False, "wrong_answer", "�1\n", result.cpu_seconds)
+
+
+def test_a_huge_output_does_not_stop_the_world():
+    """16 MiB of numbers, right and wrong at the very end, while another task wants to run every 5 ms."""
+    n = 2_000_000
+    program = f"import sys\nsys.stdout.write('1234567 ' * {n} + input())"
+    wanted = "1234567\n" * n
+
+    async def work(judge):
+        longest, over = 0.0, False
+
+        async def pulse():
+            nonlocal longest
+            while not over:
+                before = time.monotonic()
+                await asyncio.sleep(0.005)
+                longest = max(longest, time.monotonic() - before)
+
+        beat = asyncio.ensure_future(pulse())
+        results = await judge.run(program, [("8", wanted + "8"), ("8", wanted + "9")])
+        over = True
+        await beat
+        return [r.outcome for r in results], longest
+
+    outcomes, longest = graded(work)
+    assert outcomes == ["pass", "wrong_answer"]
+    assert longest < 2.0, longest  # a plain comparison would take several seconds on a machine as busy as this
+
+
+# ── asserts by value ─────────────────────────────────────────────────────────────────────────────────────────────────
+VALUES = """
+import collections, math, sys
+def same(x): return x
+def pair(x): return (x, [x])
+def gen(n):
+    for i in range(n): yield i
+def boom(): raise ValueError
+def leave(): sys.exit(0)
+class Stack:
+    def __init__(self): self.items = []
+    def push(self, x): self.items.append(x); return self
+    def peek(self): return self.items[-1]
+class Node:
+    def __init__(self, v): self.v, self.left = v, None
+def depth(n): return 0 if n is None else 1 + depth(n.left)
+def sum(a, b): return a + b
+def calls(log=[]):
+    log.append(1)
+    return len(log)
+class Yes:
+    def __eq__(self, o): return True
+    def __bool__(self): return True
+    def __iter__(self): return iter([self])
+def yes(*a): return Yes()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("assert same(3) == 3", "pass"),
+        ("assert 3 == same(3)", "pass"),
+        ("assert same(3) == 4, 'a message'", "wrong_answer"),
+        ("assert same(1) == 1.0 == same(True)", "pass"),
+        ("assert same({1, 2}) == {2, 1}", "pass"),
+        ("assert same({1: 2, 3: 4}) == {3: 4, 1: 2}", "pass"),
+        ("assert same({1: 2}) == {1: 3}", "wrong_answer"),
+        ("assert same([1]) == (1,)", "wrong_answer"),
+        ("assert pair(2)[1][0] == 2", "pass"),
+        ("assert pair(2) == (2, [2])", "pass"),
+        ("assert set(pair(2)[1]) == {2}", "pass"),
+        ("assert sorted(gen(3)) == [0, 1, 2]", "pass"),
+        ("assert gen(3) == [0, 1, 2]", "wrong_answer"),
+        ("assert list(gen(3)) == [0, 1, 2] and same(0) == 0", "pass"),
+        ("assert same(None) is None", "pass"),
+        ("assert same(5)", "pass"),
+        ("assert not same([])", "pass"),
+        ("assert same(0.1) + same(0.2) == same(0.3)", "wrong_answer"),
+        ("assert abs(same(0.1) + same(0.2) - 0.3) < 1e-9", "pass"),
+        ("assert math.isclose(same(0.1), 0.1000000001, rel_tol=1e-6)", "pass"),
+        ("import math as m\nassert m.floor(same(2.5)) == 2", "pass"),
+        ("from math import isclose\nassert isclose(same(2.5), 2.6)", "wrong_answer"),
+        ("assert all(same(i) == i for i in range(5))", "pass"),
+        ("assert all(same(i) == i * (i < 4) for i in range(5))", "wrong_answer"),
+        ("assert [same(a) + b for a, b in [(1, 2), (3, 4)]] == [3, 7]", "pass"),
+        ("assert list(map(lambda x: same(x) + 1, [1, 2])) == [2, 3]", "pass"),
+        ("assert Stack().push(4).push(5).peek() == 5", "pass"),
+        ("root = Node(1)\nroot.left = Node(2)\nassert depth(root) == 2", "pass"),
+        ("wanted = [1, 2]\nassert same([1, 2]) == wanted", "pass"),
+        ("def close(a, b): return abs(a - b) < 0.1\nassert close(same(1.0), 1.05)", "pass"),
+        ("def close(a, b): return abs(a - b) < 0.01\nassert close(same(1.0), 1.05)", "wrong_answer"),
+        ("def twice(x): return same(x) * 2\nassert twice(3) == 6", "pass"),
+        ("assert sum(1, 2) == 3", "pass"),
+        ("assert collections.Counter('aab') == same(collections.Counter(a=2, b=1))", "pass"),
+        ("assert type(same(1)) == int and isinstance(same('x'), str)", "pass"),
+        ("assert calls() == 1", "pass"),
+        ("assert same(x=[1, 2, 3])[-1] == 3", "pass"),
+        ("assert same(1) == 1 or boom()", "pass"),
+        ("assert same(1) == 2 and boom()", "wrong_answer"),
+        ("assert boom() == 1", "runtime_error"),
+        ("assert leave() == None", "runtime_error"),
+        ("assert nothing(1) == 1", "runtime_error"),
+        ("assert same(Node) == Node", "bad_value"),
+        ("assert same(len) == len", "bad_value"),
+        ("assert len(same(3)) == 3", "wrong_answer"),
+        ("assert True", "pass"),
+        ("assert yes() == 3", "bad_value"),
+        ("assert yes()", "bad_value"),
+        ("assert all(yes(i) == i for i in range(3))", "bad_value"),
+        ("assert 3 in yes()", "bad_value"),
+        ("assert same(float('nan')) != same(float('nan'))", "pass"),
+        ("assert same(range(3)) == range(3)", "pass"),
+        ("assert same(b'x') == b'x' and same('é\\ud800') == 'é\\ud800'", "pass"),
+        ("assert same(10**30) == 10**30", "pass"),
+    ],
+)
+def test_an_assert_means_what_it_says(asserts, text, outcome):
+    assert asserts(text) == outcome
+
+
+@pytest.fixture(scope="module")
+def asserts(request):
+    """text -> outcome; all texts of the test above graded together, each also on its own functions."""
+    texts = [
+        case.callspec.params["text"]
+        for case in request.session.items
+        if "text" in getattr(case, "callspec", _No).params
+    ]
+    known = {}
+
+    async def work(judge):
+        return await judge.run(VALUES, texts, "assert")
+
+    if texts:
+        known.update(zip(texts, (r.outcome for r in graded(work)), strict=True))
+    return known.__getitem__
+
+
+class _No:
+    params = ()
+
+
+def test_what_the_program_is_told():
+    """What goes into the program's process holds the call and nothing of what is wanted."""
+    part = grader._take_apart("assert round(f(12), 2) == 98765", "limit = 777", frozenset())
+    assert "f(12)" in part.leaves[0] and not any("98765" in leaf for leaf in part.leaves)
+    assert "98765" in part.judge and "f(12)" not in part.judge
+    part = grader._take_apart("assert all(f(x) == y for x, y in [(1, 98765)])", "", frozenset())
+    assert part.leaves == ("\n__value__ = (lambda x: f(x))(**__given__)",) or "98765" not in "".join(part.leaves)
+    assert not part.closed
+
+
+def test_literals_need_no_clean_process():
+    apart = [grader._take_apart(f"assert f(1) == {x}", "", frozenset()) for x in ("[1, {2: (3,)}]", "{1}", "-1.5")]
+    assert [part.literal for part in apart] == [[1, {2: (3,)}], {1}, -1.5]
+    assert grader._take_apart("assert f(1) == g(1)", "", frozenset()).literal is grader._LITERAL
+    assert grader._equal(sandbox.encode(1.0), 1) is True
+    assert grader._equal(sandbox.encode([1, "a"]), [1, "b"]) is False
+    assert grader._equal(sandbox.encode({2, 1}), {1, 2}) is True
+    assert grader._equal(sandbox.encode({2, 1}), [1, 2]) is None  # for the clean process
+    assert grader._equal(b"d\xff\xff\xff\xff", {1: 2}) is None
+
+
+def test_a_value_made_to_be_slow_to_compare_costs_the_program_alone():
+    """A set of numbers that all have one hash: the clean process is given up on, and this side goes on."""
+    step = sys.hash_info.modulus
+    program = f"def f(n): return [{{k * {step} for k in range(60)}}] * 2\nclass Slow: pass\n"
+    program += f"def g(n): return [k * {step} for k in range(40000)]"
+    limits = sandbox.Limits(cpu_seconds=0.5)
+
+    async def work(judge):
+        return await judge.run(program, ["assert set(g(1)) == {1}", "assert f(1) == [{1}]"], "assert")
+
+    results = graded(work, limits=limits)
+    assert [r.outcome for r in results] == ["wrong_answer", "wrong_answer"]
+
+
+@pytest.mark.parametrize(
+    ("test", "setup"),
+    [("assert f(1) ==", ""), ("f(1)", ""), ("assert f(1) == 1", "import ("), ("", ""), ("assert \0", "")],
+)
+def test_a_test_that_is_no_assert_is_bad_input(test, setup):
+    with pytest.raises(TaskError, match="mend or leave out this test"):
+        graded(lambda judge: judge.run("f = 1", [test], "assert", setup))
+
+
+def test_tests_of_another_kind_are_refused():
+    with pytest.raises(TaskError, match="sql"):
+        graded(lambda judge: judge.run("f = 1", [("a", "b")], "sql"))
+
+
+def test_what_an_assert_got():
+    async def work(judge):
+        long = "f = lambda n: list(range(n))"
+        return await judge.run(
+            long, ["assert f(3) == [0, 1]", f"assert f(1000) == {[*range(500), 0, *range(501, 1000)]}"], "assert"
+        )
+
+    short, long = graded(work)
+    assert short.got == "[0, 1, 2]" and short.got_start == 0
+    text = repr(list(range(1000)))
+    assert long.got_start == text.index(" 500,") + 1 - CLIP // 2 and long.got == clip(text, long.got_start)
+
+
+# ── as published ─────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_as_published_and_the_rules_differ_where_they_say():
+    sleepy = "import time\ntime.sleep(0.7)\nprint(1)"
+    near = "print(10000001)"
+    spin = "n = int(input())\nwhile n: pass\nprint(0)"
+    limits = sandbox.Limits(cpu_seconds=0.4, asleep_seconds=5.0)
+
+    async def work(judge):
+        results = [(await judge.run(p, [("", w)]))[0].outcome for p, w in ((sleepy, "1"), (near, "10000000"))]
+        loop = [r.outcome for r in await judge.run(spin, [("1", "0")] * 4 + [("0", "0")], timeout=0.05)]
+        return results, loop, judge.rules
+
+    ours, theirs = graded(work, limits=limits), graded(work, limits=limits, as_published=True)
+    assert ours[:2] == (["pass", "wrong_answer"], ["timeout"] * 3 + ["not_run"] * 2)
+    assert theirs[:2] == (["timeout", "pass"], ["timeout"] * 4 + ["pass"])
+    assert ours[2] != theirs[2] and all(
+        r.endswith(f"py{sys.version_info[0]}.{sys.version_info[1]}") for r in (ours[2], theirs[2])
+    )
+
+
+# ── equal work is done once ──────────────────────────────────────────────────────────────────────────────────────────
+def test_equal_program_and_tests_are_graded_once():
+    task = stdio([("1 2\n", "3\n")], [("1 1\n", "2\n")])
+
+    async def work(judge):
+        grades = await asyncio.gather(*(judge.grade(reply(ADD), task) for _ in range(50)))
+        grades += [await judge.grade("Once more:\n" + reply(ADD), task)]
+        other = await judge.grade(reply(ADD), stdio([("1 2\n", "4\n")]))
+        await judge.run(ADD, [("1 2", "3")])
+        await judge.run(ADD, [("1 2", "3")], timeout=1)
+        await judge.run(ADD, [("1 2", "3")])
+        return grades, other, judge.counts
+
+    grades, other, counts = graded(work)
+    assert len(set(grades)) == 1 and grades[0].passed and not other.passed
+    assert counts == {"graded": 4, "repeated": 51}
+
+
+def test_one_who_waits_for_equal_work_survives_the_cancelling_of_another():
+    task = stdio([("1 2\n", "3\n")])
+    slow = reply("import time\ntime.sleep(0.5)\n" + ADD)
+
+    async def work(judge):
+        first = asyncio.ensure_future(judge.grade(slow, task))
+        await asyncio.sleep(0.1)
+        second = asyncio.ensure_future(judge.grade(slow, task))
+        await asyncio.sleep(0.1)
+        first.cancel()
+        assert (await second).passed
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        return judge.counts
+
+    assert graded(work) == {"graded": 1, "repeated": 0}
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr(grader, "_KEPT", 5)
+
+    async def work(judge):
+        for k in range(12):
+            await judge.run(f"print({k})", [("", str(k))])
+        return len(judge._known), judge.counts["graded"]
+
+    assert graded(work) == (5, 12)
+
+
+# ── cancelling and ending ────────────────────────────────────────────────────────────────────────────────────────────
+def tree(pid):
+    try:
+        found = [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+    return found + [below for one in found for below in tree(one)]
+
+
+def gone(pids, seconds=5.0):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and any(os.path.exists(f"/proc/{p}") for p in pids):
+        time.sleep(0.02)
+    return not any(os.path.exists(f"/proc/{p}") for p in pids)
+
+
+@linux
+def test_cancelling_leaves_no_survivor_and_a_working_pool():
+    async def work(judge):
+        spinning = [asyncio.ensure_future(judge.run(f"# {k}\nwhile True: pass", [("", "")])) for k in range(5)]
+        await asyncio.sleep(0.3)
+        before = [p for w in judge._all for p in (w.process.pid, *tree(w.process.pid))]
+        for one in spinning:
+            one.cancel()
+        ended = await asyncio.gather(*spinning, return_exceptions=True)
+        assert all(isinstance(e, asyncio.CancelledError) for e in ended)
+        results = await asyncio.gather(*(judge.run(f"{ADD}# {k}", [("1 2", "3")]) for k in range(6)))
+        assert all(r.passed for one in results for r in one)
+        return before
+
+    before = graded(work)
+    assert len(before) >= 4 and gone(before)
+
+
+@linux
+def test_an_interrupted_run_leaves_nobody_and_nothing(tmp_path):
+    script = f"""
+import asyncio, sys
+sys.path.insert(0, {str(ROOT)!r})
+from grader import Grader
+async def main():
+    async with Grader(workers=2) as judge:
+        print("up", flush=True)
+        await asyncio.gather(*(judge.run(f"# {{k}}\\nwhile True: pass", [("", "")]) for k in range(9)))
+asyncio.run(main())
+"""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    tmp_path.chmod(0o755)
+    host = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    assert host.stdout.readline() == b"up\n"
+    time.sleep(0.5)
+    pids = tree(host.pid)
+    host.send_signal(signal.SIGINT)
+    _, errors = host.communicate(timeout=30)
+    assert b"KeyboardInterrupt" in errors and host.returncode != 0
+    assert len(pids) >= 4 and gone(pids) and list(tmp_path.iterdir()) == []
+
+
+# ── faults are no verdicts ───────────────────────────────────────────────────────────────────────────────────────────
+def test_a_process_that_cannot_be_started_is_a_fault(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(GraderFault, match="cannot be started"):
+        graded(lambda judge: judge.run(ADD, [("1 2", "3")]))
+
+
+@linux
+@pytest.mark.parametrize("which", ["worker", "program"])
+def test_a_refused_fork_is_a_fault(which):
+    """No process left for this user: for the worker's program process, and for a test process of a running program."""
+    import resource
+
+    async def work(judge):
+        assert (await judge.run(ADD, [("1 2", "3")]))[0].passed
+        (worker,) = judge._all
+        sleep = "import time\ntime.sleep(0.4)\nprint(1)"
+        running = None
+        if which == "program":
+            running = asyncio.ensure_future(judge.run(sleep, [("", "1")] * 3))
+            await asyncio.sleep(0.3)
+        for pid in (worker.process.pid, *tree(worker.process.pid)):
+            try:
+                resource.prlimit(pid, resource.RLIMIT_NPROC, (0, 0))
+            except (PermissionError, ProcessLookupError):
+                pytest.skip("may not change the limits of a worker")
+        await (running or judge.run(sleep, [("", "1")]))
+
+    if os.geteuid() != 0:
+        pytest.skip("needs root to take processes from another user")
+    try:
+        with pytest.raises(GraderFault, match=r"no process|Resource temporarily unavailable"):
+            graded(work, workers=1, tier="full")
+    except GraderFault as why:
+        pytest.skip(str(why))
+
+
+def test_no_folder_for_the_sandbox_is_a_fault(monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    with pytest.raises(GraderFault, match="TMPDIR"):
+        graded(lambda judge: judge.run(ADD, [("1 2", "3")]))
+
+
+@linux
+@pytest.mark.parametrize("tier", ["strict", "full"])
+def test_a_full_disk_is_a_fault_where_programs_write_to_it(tier, tmp_path):
+    """A file system of 64 kB under TMPDIR. In full a program has files of its own in memory and does not notice."""
+    script = f"""
+import asyncio, sys
+sys.path.insert(0, {str(ROOT)!r})
+from grader import Grader, GraderFault
+async def main():
+    async with Grader(workers=1, tier={tier!r}) as judge:
+        print([r.outcome for r in await judge.run("print(1)", [("", "1")])], flush=True)
+        print([r.outcome for r in await judge.run("open('x', 'w').write('x' * 100000)\\nprint(1)", [("", "1")])])
+try:
+    asyncio.run(main())
+except GraderFault as why:
+    print("FAULT", why)
+"""
+    mount = 'mount -t tmpfs -o size=64k,mode=755 none "$1" && TMPDIR="$1" exec "$2" -c "$3"'
+    inside = ["sh", "-c", mount, "sh", str(tmp_path), sys.executable, script]
+    namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+    ran = subprocess.run([*namespace, *inside], capture_output=True, text=True, timeout=60)
+    lines = ran.stdout.splitlines()
+    if not lines or "no tier" in lines[0]:
+        pytest.skip(f"{ran.stdout} {ran.stderr[-300:]}")
+    assert lines[0] == "['pass']"
+    assert lines[1] == "['pass']" if tier == "full" else ("FAULT" in lines[1] and "full" in lines[1]), lines
+
+
+def test_walls_that_do_not_hold_are_a_fault(monkeypatch):
+    """A self-test that disagrees: nothing runs, whatever the tier."""
+    odd = grader.Check("two and two", "print(2 + 2)", ("ended",), (b"5",))
+    monkeypatch.setattr(grader, "SELF_TEST", (*grader.SELF_TEST, odd))
+    with pytest.raises(GraderFault, match=r"full: .*self-test.*two and two.*strict: .*limits: "):
+        graded(lambda judge: judge.run(ADD, [("1 2", "3")]))
+
+
+def test_the_next_tier_is_taken_where_one_does_not_hold(monkeypatch):
+    odd = grader.Check("two and two", "print(2 + 2)", ("ended",), (b"5",), tiers=("full",))
+    monkeypatch.setattr(grader, "SELF_TEST", (*grader.SELF_TEST, odd))
+
+    async def work(judge):
+        return judge.tier, (await judge.run(ADD, [("1 2", "3")]))[0].passed
+
+    assert graded(work) in (("strict", True), ("limits", True))
+
+
+def test_every_check_of_the_self_test_can_fail():
+    """None is content with whatever comes."""
+    for check in grader.SELF_TEST:
+        assert check.outcomes != ("ended",) or check.stdouts not in ((), (b"",))
+
+
+def test_a_program_that_kills_two_workers_has_failed_if_a_third_is_well(monkeypatch):
+    async def work(judge):
+        real = sandbox.Worker.begin
+        deaths = 0
+
+        def begin(worker, program, mode, limits):
+            nonlocal deaths
+            if b"deadly" in program:
+                deaths += 1
+                os.kill(worker.process.pid, signal.SIGKILL)
+            real(worker, program, mode, limits)
+
+        monkeypatch.setattr(sandbox.Worker, "begin", begin)
+        grade = await judge.grade(reply("print('deadly')"), stdio([("", "deadly")] * 2, [("", "deadly")]))
+        well = await judge.run(ADD, [("1 2", "3")])
+        return grade.outcome, grade.visible, grade.hidden, deaths, well[0].passed
+
+    assert graded(work) == ("runtime_error", "RR", "", 2, True)
+
+
+def test_a_program_that_kills_two_workers_is_a_fault_if_the_third_is_ill(monkeypatch):
+    async def work(judge):
+        real = sandbox.Worker.begin
+
+        def begin(worker, program, mode, limits):
+            if b"deadly" in program:
+                os.kill(worker.process.pid, signal.SIGKILL)
+                odd = grader.Check("two and two", "print(2 + 2)", ("ended",), (b"5",))
+                monkeypatch.setattr(grader, "SELF_TEST", (*grader.SELF_TEST, odd))
+            real(worker, program, mode, limits)
+
+        monkeypatch.setattr(sandbox.Worker, "begin", begin)
+        with pytest.raises(GraderFault, match="self-test"):
+            await judge.run("print('deadly')", [("", "deadly")])
+        with pytest.raises(GraderFault, match="self-test"):  # and nothing was remembered as a verdict
+            await judge.run("print('deadly')", [("", "deadly")])
+
+    graded(work)
+
+
+@linux
+def test_test_processes_killed_from_outside_are_a_fault_and_no_verdict():
+    """As the kernel does when memory runs out: once is forgiven, twice stops the run."""
+
+    async def work(judge):
+        async def killer(times):
+            killed = set()
+            while len(killed) < times:
+                for worker in judge._all:
+                    below = tree(worker.process.pid)
+                    if len(below) >= 2 and below[-1] not in killed:
+                        await asyncio.sleep(0.15)
+                        if os.path.exists(f"/proc/{below[-1]}"):
+                            os.kill(below[-1], signal.SIGKILL)
+                            killed.add(below[-1])
+                await asyncio.sleep(0.01)
+
+        sleepy = "import time\ntime.sleep(0.6)\nprint(1)"
+        once = asyncio.ensure_future(killer(1))
+        assert (await judge.run(sleepy, [("", "1")]))[0].passed
+        await once
+        twice = asyncio.ensure_future(killer(2))
+        with pytest.raises(GraderFault, match="killed from outside"):
+            await judge.run(sleepy + "#", [("", "1")])
+        twice.cancel()
+
+    graded(work, workers=1, tier="strict")
+
+
+def mixed_programs(n):
+    """Programs with known verdicts of every sort, each of its own."""
+    kinds = [
+        (ADD, "pass"),
+        ("print(3 if input() == '1 2' else 4)", "pass"),
+        ("print(7)", "wrong_answer"),
+        ("raise ValueError", "runtime_error"),
+        ("print(", "syntax_error"),
+        ("import numpy_is_not_here", "missing_module"),
+        ("import os; os.fork()", "forbidden"),
+        ("import collections, heapq, math\n" + ADD, "pass"),
+        ("import time\ntime.sleep(0.05)\n" + ADD, "pass"),
+        ("import sys\nsys.stdout.write('3\\n4\\n'); sys.exit(1)", "runtime_error"),
+    ]
+    return [(f"{kinds[k % len(kinds)][0]}\n# {k}", kinds[k % len(kinds)][1]) for k in range(n)]
+
+
+@linux
+@pytest.mark.slow
+def test_killing_workers_at_random_changes_no_verdict():
+    """500 programs while workers, and what runs below them, are killed: never during the second try of a program."""
+    programs = mixed_programs(500)
+
+    async def work(judge):
+        lost, kills = asyncio.Event(), 0
+        real = judge._replace
+
+        async def replace(worker):
+            fresh = await real(worker)
+            lost.set()
+            return fresh
+
+        judge._replace = replace
+
+        async def killer():
+            nonlocal kills
+            draw = random.Random(1)
+            while True:
+                await asyncio.sleep(0.25)
+                worker = draw.choice(judge._all)
+                pids = [worker.process.pid, *tree(worker.process.pid)]
+                lost.clear()
+                try:
+                    os.kill(draw.choice(pids), signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+                kills += 1
+                try:
+                    await asyncio.wait_for(lost.wait(), 5)
+                except TimeoutError:
+                    continue
+                await asyncio.sleep(1.0)  # the program that was lost is tried again, and left in peace
+
+        hunting = asyncio.ensure_future(killer())
+        results = await asyncio.gather(*(judge.run(p, [("1 2", "3")] * 4) for p, _ in programs))
+        hunting.cancel()
+        return [r[0].outcome for r in results], kills
+
+    outcomes, kills = graded(work)
+    assert outcomes == [wanted for _, wanted in programs]
+    assert kills >= 3
+
+
+@linux
+@pytest.mark.slow
+def test_verdicts_are_the_same_under_load():
+    """200 programs, one of 4 s CPU and a sleeper among them, alone and with four busy loops beside them."""
+    programs = [p for p, _ in mixed_programs(198)]
+    programs += ["import time\nwhile time.process_time() < 4: pass\nprint(3)", "import time\ntime.sleep(60)\nprint(3)"]
+
+    def verdicts():
+        async def work(judge):
+            return [
+                [r.outcome for r in one]
+                for one in await asyncio.gather(*(judge.run(p, [("1 2", "3")]) for p in programs))
+            ]
+
+        return graded(work)
+
+    alone = verdicts()
+    busy = [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(4)]
+    try:
+        loaded = verdicts()
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+    assert loaded == alone
+    assert alone[-2:] == [["pass"], ["timeout"]]
+
+
+def test_a_sleeper_is_ended_after_its_sleep_and_not_after_its_cpu_time():
+    async def work(judge):
+        started = time.monotonic()
+        (result,) = await judge.run("import time\ntime.sleep(600)", [("", "")])
+        return result.outcome, result.cpu_seconds, time.monotonic() - started
+
+    outcome, cpu, wall = graded(work)
+    assert outcome == "timeout" and cpu < 1 and wall >= 2
+
+
+def test_windows_is_refused_by_name(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(GraderFault, match=r"container.*WSL"):
+        Grader()
+
+
+def test_work_that_outlives_the_grader_starts_nothing_new():
+    """One of many fails and the rest is still at work when the grader closes."""
+
+    async def main():
+        async with Grader(workers=1) as judge:
+            spinning = [asyncio.ensure_future(judge.run(f"# {k}\nwhile True: pass", [("", "")])) for k in range(3)]
+            await asyncio.sleep(0.2)
+        ended = await asyncio.gather(*spinning, return_exceptions=True)
+        assert all(isinstance(e, GraderFault) and "closed" in str(e) for e in ended), ended
+        assert judge._all == []
+
+    asyncio.run(main())
+
+
+def test_more_callers_than_workers():
+    async def work(judge):
+        return await asyncio.gather(
+            *(judge.run(f"{ADD}# {k % 40}", [("1 2", "3"), (f"{k} 1", str(k + 1))]) for k in range(300))
+        )
+
+    results = graded(work)
+    assert all(r.passed for one in results for r in one)
+
+
+def test_scratch_folders_are_gone_afterwards():
+    async def work(judge):
+        await judge.run("open('x', 'w').write('y')\nprint(1)", [("", "1")])
+        return judge._base
+
+    base = graded(work)
+    assert not os.path.exists(base) and shutil.which("sh")

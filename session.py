@@ -26,7 +26,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from endpoint import EndpointFault, Policy, Reply, default_base_urls
 from flags import BAD_INPUT, BadInput
@@ -237,12 +237,13 @@ class Session:
             self.left.append(f"{task.id}: {why}")
             return seen
 
-    async def close(self, land: bool) -> None:
-        """End what is in flight: let it land, or drop it; replies in hand go to owed.jsonl, to be used first."""
-        flights = list(self._flying.values())
-        for flight in flights if not land else ():
-            flight.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
+    async def close(self, land: Literal["all", "paid", "nothing"]) -> None:
+        """End what is in flight: let it land, or drop it. Replies in hand go to owed.jsonl, to be used first."""
+        flights = dict(self._flying)
+        for slot, flight in flights.items():
+            if land == "nothing" or (land == "paid" and slot not in self._in_hand):
+                flight.cancel()
+        await asyncio.gather(*flights.values(), return_exceptions=True)
         rows = [*self._in_hand.values(), *self._owed.values()]
         if rows or (self.log.path / OWED).exists():
             self.log.rewrite(OWED, rows)
@@ -353,7 +354,7 @@ async def sampling(
     budget.begin(lambda: session.missing(a.concurrency))
     watch.state = getattr(policy, "state", None)
     heart = asyncio.create_task(watch.beat())
-    land = True
+    land: Literal["all", "paid", "nothing"] = "all"
     try:
         yield session
         if session.left:
@@ -361,7 +362,8 @@ async def sampling(
                 "attempt", f"{len(session.left)} plays were left incomplete; the last, {session.left[-1]}"
             )
     except BaseException as why:
-        land = isinstance(why, LimitReached)
+        if not isinstance(why, LimitReached):
+            land = "paid" if isinstance(why, EndpointFault) else "nothing"
         raise
     finally:
         heart.cancel()

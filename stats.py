@@ -53,11 +53,18 @@ class Comparison(NamedTuple):
 
 
 class Equivalence(NamedTuple):
-    """Whether the (1 - 2 alpha) interval [lo, hi] of the difference lies inside the margin on both sides."""
+    """Whether the (1 - 2 alpha) interval of the difference lies inside the margin on both sides, and that interval."""
 
     equivalent: bool
-    lo: float
-    hi: float
+    interval: Interval
+
+    @property
+    def lo(self) -> float:
+        return self.interval.lo
+
+    @property
+    def hi(self) -> float:
+        return self.interval.hi
 
     def __bool__(self) -> bool:
         return self.equivalent
@@ -212,8 +219,9 @@ def compare_paired(
     Price (`bonett_price`).
     Other data: sign-flip test with ties counted, exact while the sums can be enumerated (which rates in steps of 1/24
     always allow), else Monte Carlo with the observed value counted in, (hits + 1) / (draws + 1), so that p is never
-    0; interval by percentile bootstrap. Where every task has the same difference that interval has no width to
-    measure, so it is nan.
+    0; interval by percentile bootstrap. For rates that are 0 on most tasks it is short of its level: with 24 samples a
+    task, about one task in ten above 0, it covers 85 to 95% at 174 tasks and 71 to 89% at 60, so that the p-value
+    decides. Where every task has the same difference it has no width to measure, and is nan.
     method "bootstrap": the percentile interval for any data. It is what the published keys were made with.
 
     One task: the difference stands, its interval is nan. No task: all nan, n = 0.
@@ -243,22 +251,34 @@ def equivalent(
     """Two one-sided tests: is the difference between two paired arms shown to be smaller than the margin?
 
     a, b: (n_tasks,) each; margin in the unit of the data (0.05 = five points of a rate). Returns whether the
-    (1 - 2 alpha) interval lies strictly inside (-margin, margin), and that interval: Bonett-Price for 0/1 data,
-    percentile bootstrap for other data. Nothing is equivalent on fewer than two tasks, or where the interval is nan.
+    (1 - 2 alpha) interval lies strictly inside (-margin, margin), and that interval. Nothing is equivalent on fewer
+    than two tasks, or where the interval is nan.
 
-    Schuirmann 1987 (J. Pharmacokinet. Biopharm. 15:657). Exact rate of false "equivalent" at the margin's edge, 220
-    tasks, margin 5 points, nominal 5%: at most 6% for discordances of .06 to .2, and 7.3% where all discordance lies
-    on one side. At 60 tasks and 5 points it can only be declared where not one task is discordant.
+    0/1 data: the Bonett-Price interval. Exact rate of false "equivalent" at the margin's edge, 220 tasks, margin 5
+    points, nominal 5%: at most 6% for discordances of .06 to .2, and 7.3% where all discordance lies on one side. At 60
+    tasks and 5 points it can only be declared where not one task is discordant.
+    Other data: percentile bootstrap over the tasks and two more, one at either end of what the data span: Bonett and
+    Price's correction, for differences of any size. Rates that are 0 on most tasks need it: with 24 samples a task, 174
+    tasks and a true difference of 1 point, all on one side, the plain bootstrap says "equivalent" at 1 point in 15% of
+    runs (at 60 tasks in a quarter), this one in 4% (6%).
 
-    Raises ValueError for NaN, unequal lengths, a margin <= 0, or alpha outside (0, .5).
+    Schuirmann 1987 (J. Pharmacokinet. Biopharm. 15:657). Raises ValueError for NaN, unequal lengths, a margin <= 0, or
+    alpha outside (0, .5).
     """
     x, y = _pair(a, b)
     if not (np.isfinite(margin) and margin > 0):
         raise ValueError("margin must be a positive number, in the unit of the data (0.05 = five points)")
     if not 0 < alpha < 0.5:
         raise ValueError("alpha must be in (0, 0.5)")
-    lo, hi = _difference_ci(x, y, 1 - 2 * alpha, _generator(rng))
-    return Equivalence(bool(-margin < lo and hi < margin), float(lo), float(hi))
+    level, generator = 1 - 2 * alpha, _generator(rng)
+    span = float(np.ptp(np.concatenate((x, y)))) if x.size else 0.0
+    if _is_binary(x) and _is_binary(y):
+        interval = _difference_ci(x, y, level, generator)
+    elif x.size < 2 or span == 0:
+        interval = Interval(np.nan, np.nan)
+    else:
+        interval = bootstrap_ci(np.append(y - x, (-span, span)), level, rng=generator)
+    return Equivalence(bool(-margin < interval.lo and interval.hi < margin), interval)
 
 
 def verdict(comparison: Comparison, p_adjusted: float, equivalent: Equivalence | bool, alpha: float = 0.05) -> str:

@@ -450,6 +450,42 @@ def test_sixty_tasks_are_equivalent_only_without_discordance():
     assert not stats.equivalent(*table(20, 1, 0, 39), margin=0.05)
 
 
+def sparse_arms(n, rng, more=0.05, rate=0.2, samples=24):
+    """Pass rates of two arms: on a twentieth of the tasks they agree, and b has a share `more` of further tasks."""
+    kind, chance = rng.random(n), rng.beta(2 * rate, 2 * (1 - rate), n)
+    b = np.where(kind < 0.05 + more, chance, 0)
+    a = np.where(kind < 0.05, chance, 0)
+    return rng.binomial(samples, a) / samples, rng.binomial(samples, b) / samples
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "plain", "ours"), [(174, 0.15, 0.04), (60, 0.24, 0.06)])
+def test_sparse_rates_are_rarely_equivalent_at_the_margin(n, plain, ours):
+    """The true difference is .01, the margin too: `equivalent` is wrong, and the plain bootstrap would say it often."""
+    rng = np.random.default_rng(17)
+    pairs = [sparse_arms(n, rng) for _ in range(300)]
+
+    def wrong(lo, hi):
+        return lo > -0.01 and hi < 0.01
+
+    said = np.mean([bool(stats.equivalent(a, b, 0.01)) for a, b in pairs])
+    bootstrap = np.mean([wrong(*stats.bootstrap_ci(b - a, 0.9)) for a, b in pairs])
+    assert said < 0.08 and said == pytest.approx(ours, abs=0.03)
+    assert bootstrap == pytest.approx(plain, abs=0.05)
+
+
+def test_equivalence_of_rates_knows_what_it_has_not_seen():
+    """One task of 150 differs, by one sample in 24: half a task could still pass unseen, so the interval is wide."""
+    a, b = np.zeros(150), np.zeros(150)
+    a[:6] = b[:6] = 0.5
+    b[0] += 1 / 24
+    found = stats.equivalent(a, b, 0.01)
+    assert found.lo < 0 < found.hi and found.hi > 3 * stats.bootstrap_ci(b - a, 0.9).hi
+    ok, (lo, hi) = found
+    assert (ok, lo, hi) == (found.equivalent, found.lo, found.hi)
+    assert stats.equivalent(np.zeros(9) + 0.25, np.zeros(9) + 0.25, 0.5).equivalent is False  # nothing varies
+
+
 # ── What cannot be estimated, and what must not be accepted ──────────────────────────────────────────────
 def test_not_estimable_is_nan_with_its_n():
     assert all(math.isnan(x) for x in (*stats.proportion_ci(0, 0), *stats.bootstrap_ci([]), *stats.bootstrap_ci([1])))

@@ -52,7 +52,9 @@ def contained() -> list[str]:
 def interpreter(user: str) -> str | None:
     """A Python that this user can run: the one we are, or the system's where ours lies in a private folder."""
     for python in dict.fromkeys([sys.executable, "/usr/bin/python3"]):
-        command = [python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+        # setpriv may still reach a program that its user cannot start again
+        fit = "import os, sys; sys.exit(sys.version_info < (3, 11) or not os.access(sys.executable, os.X_OK))"
+        command = [python, "-c", fit]
         if user == "ordinary" and os.geteuid() == 0:
             command = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", *command]
         try:

@@ -404,11 +404,11 @@ def _per_sample_table(r: Results, primary: str) -> str:
     """Passes over samples, where full budgets give such a rate."""
     rows = []
     for arm, row in (r.get("per_sample") or {}).items():
-        if row["rate"] is None:
-            rows.append([arm, row.get("reason") or "", "", "", "", ""])
+        if row["rate"] is None and row.get("reason"):
+            rows.append([arm, row["reason"], "", "", "", ""])
             continue
         line = [arm, of(row["passes"], row["samples"]), estimate(row["rate"], row.get("interval"), 2).strip()]
-        if pair := row.get("paired"):
+        if row["n"] and (pair := row.get("paired")):
             line.append(estimate(pair["delta"], pair["interval"], 2, sign=True).strip())
             line += [p_text(pair["p_holm"]), pair["verdict"]]
         rows.append(line + [""] * (6 - len(line)))

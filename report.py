@@ -199,11 +199,11 @@ def _rescue_table(r: Results, ranges: Mapping[str, Any], paper: Paper, with_verd
 def _per_sample_table(r: Results, paper: Paper) -> list[str]:
     rows = [["arm", "passes", "a sample", f"against {CONTROL}", "verdict"]]
     for arm, row in (r.get("per_sample") or {}).items():
-        if row["rate"] is None:
-            rows.append([arm, row.get("reason") or "", "", "", ""])
+        if row["rate"] is None and row.get("reason"):
+            rows.append([arm, row["reason"], "", "", ""])
             continue
         line = [arm, of(row["passes"], row["samples"]), estimate(row["rate"], row["interval"], 2)]
-        pair = row.get("paired")
+        pair = row.get("paired") if row["n"] else None
         line += [estimate(pair["delta"], pair["interval"], 2, sign=True), pair["verdict"]] if pair else ["", ""]
         rows.append(line)
     return paper.table(rows, left="234")

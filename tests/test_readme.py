@@ -1,0 +1,82 @@
+"""The README against the commands: each flag that one names the other has, and what it says to paste runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import calibrate
+import report
+import run
+import sql_calibrate
+from tasks import SETS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+PASTE = [line.split("  #")[0].strip() for line in README.splitlines() if line.startswith("    ")]
+
+
+def flags_of(*argv: str) -> set[str]:
+    """Every flag in a command's help."""
+    said = subprocess.run(
+        [sys.executable, *argv, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    ).stdout
+    return set(re.findall(r"(?<![\w-])--[a-z][\w-]*", said))
+
+
+@pytest.mark.slow
+def test_every_flag_of_the_run_is_in_the_readme_and_every_flag_of_the_readme_somewhere():
+    ours = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", README))
+    everywhere = set().union(*(flags_of(name) for name in ("run.py", "calibrate.py", "sql_calibrate.py", "report.py")))
+    assert {flag for flag in run.flags()._option_string_actions if flag.startswith("--")} <= ours
+    assert ours <= everywhere
+
+
+def test_the_readme_begins_with_the_two_commands():
+    assert PASTE[:2] == ["pip install -e . && python run.py --dry-run", "pip install -e '.[test]' && pytest"]
+
+
+def test_the_commands_of_the_readme_parse(capsys):
+    commands = [shlex.split(line) for line in PASTE if line.startswith("python ")]
+    assert len(commands) >= 9
+    parsers = {"run.py": run.flags(), "calibrate.py": calibrate.flags(), "sql_calibrate.py": sql_calibrate.flags()}
+    for _, script, *argv in commands:
+        if script in parsers:
+            parsers[script].parse_args([word for word in argv if word != "worst"])
+        else:
+            assert (ROOT / script).is_file(), script
+
+
+def test_the_readme_names_every_task_set_and_every_file_it_shows():
+    assert all(f"`{name}`" in README for name in SETS)
+    for name in re.findall(r"\]\(([\w/.]+)\)", README):
+        assert (ROOT / name).is_file(), name
+
+
+@pytest.mark.slow
+def test_what_needs_no_endpoint_runs_as_pasted(tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def paste(line: str) -> str:
+        words = [sys.executable if word == "python" else word for word in shlex.split(line)]
+        words = [str(ROOT / word) if (ROOT / word).suffix == ".py" else word for word in words]
+        done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, (line, done.stderr)
+        return done.stdout
+
+    assert "python run.py --dry-run" in PASTE[0]
+    first = paste("python run.py --dry-run")
+    (tmp_path / "out-dry").rename(tmp_path / "out")
+    paste("python run.py --dry-run --seed 1 --out out-seed1")
+    for line in ("python run.py --reuse", "python report.py out out-seed1", "python calibrate.py --out out"):
+        assert line in PASTE
+        said = paste(line)
+        if "--reuse" in line:
+            assert said.splitlines()[:20] == first.splitlines()[:20]
+    assert report.__doc__ and "side by side" in report.__doc__

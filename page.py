@@ -269,6 +269,10 @@ def _section(name: str, heading: str, *parts: str) -> str:
     return f'<section id="{name}" aria-labelledby="h-{name}">\n<h2 id="h-{name}">{heading}</h2>\n{inside}\n</section>'
 
 
+def _under(heading: str, plot: str) -> str:
+    return f"<h3>{heading}</h3>\n{plot}" if plot else ""
+
+
 def _p(said: str, quiet: bool = False) -> str:
     return f"<p{' class=quiet' if quiet else ''}>{html.escape(said)}</p>" if said else ""
 
@@ -377,10 +381,8 @@ def _arms_section(r: Results) -> str:
         plots.forest(r),
         _p(noise_words(r), True),
         _p(power_words(r), True),
-        "<h3>Rescues by round</h3>",
-        plots.rounds(r),
-        "<h3>With every further sample</h3>",
-        plots.coverage(r),
+        _under("Rescues by round", plots.rounds(r)),
+        _under("With every further sample", plots.coverage(r)),
         _numbers(rounds, *more),
     )
 

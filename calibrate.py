@@ -123,6 +123,8 @@ class Choice(NamedTuple):
 def choose(folder: Folder, a: argparse.Namespace) -> Choice:
     """At most --per-task distinct programs of each task of the population, by a seeded choice."""
     config = folder.config
+    if "bundle" not in config["identity"]:
+        raise BadInput(f"{a.out} holds no programs but queries: python sql_calibrate.py --reuse --out {a.out}")
 
     def attempts() -> Iterator[Attempt]:
         if config["grades"] == "attempts":
@@ -586,7 +588,7 @@ async def _ask_judge(log: Log, a: argparse.Namespace, most: int, play: Any) -> N
         log.write_json("config.json", {"identity": identity, "plan": {}, "server": server, "price": a.price})
         for line in (*server["facts"], *server["warnings"]):
             note(f"server: {line}")
-        watch = Watch(most - len(log), a.concurrency)
+        watch = Watch(most - len(log), a.concurrency, "")
         async with sampling(log, policy, JudgeGrader(), a, budget, watch) as session:
             await play(session)
 

@@ -302,10 +302,11 @@ async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[Any, Any, N
 class Watch:
     """The bar on a terminal, or a line a minute elsewhere: attempts, rate, slots, retries, rescued, time left."""
 
-    def __init__(self, most: int, slots: int) -> None:
+    def __init__(self, most: int, slots: int, counted: str = "rescued") -> None:
         from tqdm import tqdm
 
         self.most, self.slots, self.made, self.on_disk = most, slots, 0, 0
+        self.counted = counted  # what has become of the tasks in `rescued`, in a word; none where there is no such
         self.rescued: set[str] = set()
         self.tokens = 0
         self.state: Any = None  # endpoint.Policy.state: in_flight, retries, waiting, last_error
@@ -327,7 +328,8 @@ class Watch:
         self.bar.total = self.most
 
     def words(self) -> str:
-        parts = [f"rescued {len(self.rescued)}", f"tokens {self.tokens:,}"]
+        parts = [f"{self.counted} {len(self.rescued)}"] if self.counted else []
+        parts.append(f"tokens {self.tokens:,}")
         if self.state is not None:
             parts.append(f"slots {self.state.in_flight}/{self.slots}")
             if self.state.retries:

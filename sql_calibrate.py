@@ -2,7 +2,7 @@
 
     python sql_calibrate.py --base-url URL --limit 20     twenty questions on your endpoint
     python sql_calibrate.py --limit 600                   the published size: 600 questions, 8 samples each
-    python sql_calibrate.py --tasks my_questions.jsonl    your own questions (a row: see `own_rows`)
+    python sql_calibrate.py --tasks my_questions.jsonl    your own: {"id", "db", "question", "gold_sql"} a line
     python sql_calibrate.py --plan ...                    what it would ask, probe included, then stop
     python sql_calibrate.py --reuse                       the report again from out/sql, no calls
 
@@ -327,10 +327,14 @@ async def survey(a: argparse.Namespace, grader: SqlGrader) -> tuple[list[Task], 
     return tasks, about
 
 
-async def experiment(tasks: list[Task], log: Log, session: Session, a: argparse.Namespace) -> None:
+async def experiment(tasks: list[Task], log: Log, session: Session, a: argparse.Namespace, watch: Watch) -> None:
+    """A base group on every question, and nothing else."""
+
     async def one(task: Task) -> None:
         log.add_card(card(task))
-        await session.play(task, swarm(task.shown(), question, "base", a.base_samples, 1, seed=a.seed))
+        group = swarm(task.shown(), question, "base", a.base_samples, 1, seed=a.seed)
+        if any(attempt.passed for attempt in await session.play(task, group)):
+            watch.rescued.add(task.id)
 
     await each(iter(tasks), one, at_once=max(8, a.concurrency))
 
@@ -345,9 +349,9 @@ def plan_of(a: argparse.Namespace) -> dict[str, Any]:
 
 async def nothing_left(tasks: list[Task], log: Log, a: argparse.Namespace) -> bool:
     """Whether the folder holds every attempt that these flags ask for."""
-    session = Session(log, None, seed=a.seed, room=asyncio.Semaphore(1), watch=Watch(0, 0))
+    room, watch = asyncio.Semaphore(1), Watch(0, 0)
     try:
-        await experiment(tasks, log, session, a)
+        await experiment(tasks, log, Session(log, None, seed=a.seed, room=room, watch=watch), a, watch)
     except Owing:
         return False
     return True
@@ -374,9 +378,9 @@ async def sample(log: Log, a: argparse.Namespace) -> None:
             changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
             write_down(log, a, data, server, inner, changed)
             note(say_plan(a, data, server))
-            watch = Watch(data["asked"] * a.base_samples - len(log), a.concurrency)
+            watch = Watch(data["asked"] * a.base_samples - len(log), a.concurrency, "matched")
             async with sampling(log, policy, grader, a, budget, watch) as session:
-                await experiment(tasks, log, session, a)
+                await experiment(tasks, log, session, a, watch)
     log.write_json("config.json", {**log.config, "ended": time.time()})
 
 

@@ -137,6 +137,7 @@ def test_only_one_query_that_reads():
             assert (found.rows, found.outcome) == (None, "forbidden"), (text, found)
         # The second wall alone: what the sandbox makes of them if nobody has looked at the text.
         made = await bench.database(ITEMS)
+        assert isinstance(made, bytes)
         for text in REFUSED:
             found = bench._told(await bench._execute(b"ask", made, text.encode()))
             if not text.startswith("EXPLAIN"):  # harmless, and no rows of a table
@@ -624,8 +625,7 @@ def reply(request: Any) -> str:
 @pytest.fixture
 def go(tmp_path, monkeypatch, capsys):
     """The command in this process: (exit code, stdout, stderr)."""
-    drawn = []
-    monkeypatch.setattr(sql_calibrate, "plot", lambda made, panels: drawn.append(made) or {})
+    monkeypatch.setattr(sql_calibrate, "plot", lambda made, panels: {})  # drawing takes longer than all the rest
 
     def command(*argv: str, url: str = "") -> tuple[int, str, str]:
         monkeypatch.setenv("OPENAI_BASE_URL", url or "http://127.0.0.1:9/v1")
@@ -749,6 +749,13 @@ def paid(out: Path) -> list[Slot]:
     """What is on disk: attempts, and replies that wait for their grade."""
     folder = Folder(out)
     return [a.slot for a in folder.attempts()] + [Slot(*row["slot"]) for row in folder.rows("owed.jsonl")]
+
+
+def test_every_flag_is_of_one_class():
+    groups = {group.title: [a.dest for a in group._group_actions] for group in sql_calibrate.flags()._action_groups}
+    assert groups["identity"] == sql_calibrate.IDENTITY
+    assert groups["plan"] == sql_calibrate.PLAN
+    assert groups["free"] == sql_calibrate.FREE
 
 
 WRONG_ROWS = [

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -25,13 +26,34 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 
 def graded(work, **options):
-    """Run `await work(grader)` with a grader of two workers."""
+    """Run `await work(grader)` with a grader of its own, two workers strong."""
 
     async def main():
         async with Grader(**{"workers": 2, **options}) as judge:
             return await work(judge)
 
     return asyncio.run(main())
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """The same with one grader for all tests that leave it as it was; it lives in a thread."""
+    loop, started, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+    judges = []
+
+    async def live():
+        async with Grader(workers=2) as judge:
+            judges.append(judge)
+            started.set()
+            await over.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(live(),))
+    thread.start()
+    assert started.wait(60)
+    yield lambda work: asyncio.run_coroutine_threadsafe(work(judges[0]), loop).result(120)
+    loop.call_soon_threadsafe(over.set)
+    thread.join()
+    loop.close()
 
 
 def stdio(visible, hidden=(), **more):
@@ -44,7 +66,7 @@ def reply(program):
 
 
 # ── grades ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def test_what_a_reply_is_worth():
+def test_what_a_reply_is_worth(shared):
     hidden = [("5 5\n", "10\n"), ("-1 1\n", "0\n")]
     task = stdio([("1 2\n", "3\n"), ("2 2\n", "4\n")], hidden)
     replies = {
@@ -59,7 +81,7 @@ def test_what_a_reply_is_worth():
     async def work(judge):
         return dict(zip(replies, await asyncio.gather(*(judge.grade(r, task) for r in replies.values())), strict=True))
 
-    grades = graded(work)
+    grades = shared(work)
     short = {n: (g.fitness, g.passed, g.outcome, g.visible, g.hidden, g.got, g.got_start) for n, g in grades.items()}
     assert short == {
         "right": (1.0, True, "pass", "PP", "PP", "", 0),
@@ -74,23 +96,23 @@ def test_what_a_reply_is_worth():
     assert {LETTERS[g.outcome] for g in grades.values()} == set("PWNSR")
 
 
-def test_no_tests_no_pass():
+def test_no_tests_no_pass(shared):
     async def work(judge):
         return await judge.grade(reply(ADD), stdio([])), await judge.run(ADD, [])
 
-    grade, results = graded(work)
+    grade, results = shared(work)
     assert (grade.passed, grade.fitness, grade.outcome, results) == (False, 0.0, "not_run", [])
 
 
-def test_a_hidden_test_is_never_run_before_the_visible_ones_pass(tmp_path):
+def test_a_hidden_test_is_never_run_before_the_visible_ones_pass(shared):
     """Told by the CPU time: the hidden test of this task spins."""
     program = "n = int(input())\nwhile n == 9: pass\nprint(n)"
     task = stdio([("1\n", "2\n")], [("9\n", "9\n")])
-    grade = graded(lambda judge: judge.grade(reply(program), task))
+    grade = shared(lambda judge: judge.grade(reply(program), task))
     assert (grade.visible, grade.hidden) == ("W", "") and grade.cpu_seconds < 1
 
 
-def test_a_tasks_own_timeout_goes_before_the_rule():
+def test_a_tasks_own_timeout_goes_before_the_rule(shared):
     program = "import time\nwhile time.process_time() < 0.4: pass\nprint(input())"
 
     async def work(judge):
@@ -98,22 +120,22 @@ def test_a_tasks_own_timeout_goes_before_the_rule():
         long = await judge.grade(reply(program), stdio([("1\n", "1\n")]))
         return short.outcome, long.outcome, (await judge.run(program, [("1", "1")], timeout=0.2))[0].outcome
 
-    assert graded(work) == ("timeout", "pass", "timeout")
+    assert shared(work) == ("timeout", "pass", "timeout")
 
 
-def test_three_timeouts_end_a_program_visible_and_hidden_together():
+def test_three_timeouts_end_a_program_visible_and_hidden_together(shared):
     program = "n = int(input())\nwhile n == 0: pass\nprint(n)"
     zero, one = ("0\n", "0\n"), ("1\n", "1\n")
 
     async def work(judge):
         return await judge.grade(reply(program), stdio([zero, one, zero, one, zero, one, zero], [one], timeout=0.05))
 
-    grade = graded(work)
+    grade = shared(work)
     assert grade.visible == "TPTPT.." and grade.hidden == "" and grade.outcome == "timeout"
     assert grade.fitness == pytest.approx(2 / 7)
 
 
-def test_stop_at_first_spares_the_rest():
+def test_stop_at_first_spares_the_rest(shared):
     async def work(judge):
         tests = [("1 1", "2"), ("1 1", "3"), ("1 1", "2")]
         asserts = ["assert f(1) == 1", "assert f(1) == 2", "assert f(1) == 1"]
@@ -121,10 +143,10 @@ def test_stop_at_first_spares_the_rest():
         second = await judge.run("f = lambda x: x", asserts, "assert", stop_at_first=True)
         return [[r.outcome for r in results] for results in (first, second)]
 
-    assert graded(work) == [["pass", "wrong_answer", "not_run"]] * 2
+    assert shared(work) == [["pass", "wrong_answer", "not_run"]] * 2
 
 
-def test_execute_gives_bytes_status_outcome_and_time():
+def test_execute_gives_bytes_status_outcome_and_time(shared):
     async def work(judge):
         right = await judge.execute("import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read() * 2)", b"\xffx")
         wrong = await judge.execute("import sys\nsys.exit('no')")
@@ -132,7 +154,7 @@ def test_execute_gives_bytes_status_outcome_and_time():
         half = await judge.execute("print('\ud800')")
         return right, wrong, slow, half
 
-    right, wrong, slow, half = graded(work)
+    right, wrong, slow, half = shared(work)
     assert right[:3] == (b"\xffx\xffx", 0, "ended") and 0 < right.cpu_seconds < 1
     assert wrong[:3] == (b"", 1, "runtime_error")
     assert slow.outcome == "timeout" and slow.cpu_seconds == pytest.approx(0.1, abs=0.09)
@@ -140,12 +162,12 @@ def test_execute_gives_bytes_status_outcome_and_time():
 
 
 # ── what is shown of a wrong output ──────────────────────────────────────────────────────────────────────────────────
-def test_clips_centre_on_the_first_difference():
+def test_clips_centre_on_the_first_difference(shared):
     lines = [str(k) for k in range(1000)]
     wanted = "\n".join(lines)
     lines[700] = "oops"
     program = "print(input(), end='')\n" + f"print({chr(10).join(lines)[1:]!r})"
-    (result,) = graded(lambda judge: judge.run(program, [("0\n", wanted)]))
+    (result,) = shared(lambda judge: judge.run(program, [("0\n", wanted)]))
     text = "\n".join(lines) + "\n"
     at = text.index("oops")
     assert result.got_start == at - CLIP // 2
@@ -170,12 +192,13 @@ def test_where_a_clip_begins(got, wanted, start):
     assert grader._clip_start(got, wanted) == start
 
 
-def test_bytes_that_are_no_text_are_shown_as_well_as_can_be():
-    (result,) = graded(lambda judge: judge.run("import sys\nsys.stdout.buffer.write(b'\\xff1\\n')", [("", "1")]))
+def test_bytes_that_are_no_text_are_shown_as_well_as_can_be(shared):
+    (result,) = shared(lambda judge: judge.run("import sys\nsys.stdout.buffer.write(b'\\xff1\\n')", [("", "1")]))
     assert result == TestResult(False, "wrong_answer", "�1\n", result.cpu_seconds)
 
 
-def test_a_huge_output_does_not_stop_the_world():
+@pytest.mark.slow
+def test_a_huge_output_does_not_stop_the_world(shared):
     """16 MiB of numbers, right and wrong at the very end, while another task wants to run every 5 ms."""
     n = 2_000_000
     program = f"import sys\nsys.stdout.write('1234567 ' * {n} + input())"
@@ -197,7 +220,7 @@ def test_a_huge_output_does_not_stop_the_world():
         await beat
         return [r.outcome for r in results], longest
 
-    outcomes, longest = graded(work)
+    outcomes, longest = shared(work)
     assert outcomes == ["pass", "wrong_answer"]
     assert longest < 2.0, longest  # a plain comparison would take several seconds on a machine as busy as this
 
@@ -294,7 +317,7 @@ def test_an_assert_means_what_it_says(asserts, text, outcome):
 
 
 @pytest.fixture(scope="module")
-def asserts(request):
+def asserts(request, shared):
     """text -> outcome; all texts of the test above graded together, each also on its own functions."""
     texts = [
         case.callspec.params["text"]
@@ -307,7 +330,7 @@ def asserts(request):
         return await judge.run(VALUES, texts, "assert")
 
     if texts:
-        known.update(zip(texts, (r.outcome for r in graded(work)), strict=True))
+        known.update(zip(texts, (r.outcome for r in shared(work)), strict=True))
     return known.__getitem__
 
 
@@ -336,6 +359,7 @@ def test_literals_need_no_clean_process():
     assert grader._equal(b"d\xff\xff\xff\xff", {1: 2}) is None
 
 
+@pytest.mark.slow
 def test_a_value_made_to_be_slow_to_compare_costs_the_program_alone():
     """A set of numbers that all have one hash: the clean process is given up on, and this side goes on."""
     step = sys.hash_info.modulus
@@ -354,24 +378,24 @@ def test_a_value_made_to_be_slow_to_compare_costs_the_program_alone():
     ("test", "setup"),
     [("assert f(1) ==", ""), ("f(1)", ""), ("assert f(1) == 1", "import ("), ("", ""), ("assert \0", "")],
 )
-def test_a_test_that_is_no_assert_is_bad_input(test, setup):
+def test_a_test_that_is_no_assert_is_bad_input(test, setup, shared):
     with pytest.raises(TaskError, match="mend or leave out this test"):
-        graded(lambda judge: judge.run("f = 1", [test], "assert", setup))
+        shared(lambda judge: judge.run("f = 1", [test], "assert", setup))
 
 
-def test_tests_of_another_kind_are_refused():
+def test_tests_of_another_kind_are_refused(shared):
     with pytest.raises(TaskError, match="sql"):
-        graded(lambda judge: judge.run("f = 1", [("a", "b")], "sql"))
+        shared(lambda judge: judge.run("f = 1", [("a", "b")], "sql"))
 
 
-def test_what_an_assert_got():
+def test_what_an_assert_got(shared):
     async def work(judge):
         long = "f = lambda n: list(range(n))"
         return await judge.run(
             long, ["assert f(3) == [0, 1]", f"assert f(1000) == {[*range(500), 0, *range(501, 1000)]}"], "assert"
         )
 
-    short, long = graded(work)
+    short, long = shared(work)
     assert short.got == "[0, 1, 2]" and short.got_start == 0
     text = repr(list(range(1000)))
     assert long.got_start == text.index(" 500,") + 1 - CLIP // 2 and long.got == clip(text, long.got_start)
@@ -648,6 +672,7 @@ def test_a_program_that_kills_two_workers_is_a_fault_if_the_third_is_ill(monkeyp
 
 
 @linux
+@pytest.mark.slow
 def test_test_processes_killed_from_outside_are_a_fault_and_no_verdict():
     """As the kernel does when memory runs out: once is forgiven, twice stops the run."""
 
@@ -767,13 +792,13 @@ def test_verdicts_are_the_same_under_load():
     assert alone[-2:] == [["pass"], ["timeout"]]
 
 
-def test_a_sleeper_is_ended_after_its_sleep_and_not_after_its_cpu_time():
+def test_a_sleeper_is_ended_after_its_sleep_and_not_after_its_cpu_time(shared):
     async def work(judge):
         started = time.monotonic()
         (result,) = await judge.run("import time\ntime.sleep(600)", [("", "")])
         return result.outcome, result.cpu_seconds, time.monotonic() - started
 
-    outcome, cpu, wall = graded(work)
+    outcome, cpu, wall = shared(work)
     assert outcome == "timeout" and cpu < 1 and wall >= 2
 
 
@@ -797,13 +822,13 @@ def test_work_that_outlives_the_grader_starts_nothing_new():
     asyncio.run(main())
 
 
-def test_more_callers_than_workers():
+def test_more_callers_than_workers(shared):
     async def work(judge):
         return await asyncio.gather(
-            *(judge.run(f"{ADD}# {k % 40}", [("1 2", "3"), (f"{k} 1", str(k + 1))]) for k in range(300))
+            *(judge.run(f"{ADD}# {k % 40}", [("1 2", "3"), (f"{k} 1", str(k + 1))]) for k in range(100))
         )
 
-    results = graded(work)
+    results = shared(work)
     assert all(r.passed for one in results for r in one)
 
 

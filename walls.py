@@ -27,7 +27,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import resource
 import struct
 import sys
@@ -125,7 +124,7 @@ def _call(what: str, function: Callable[..., int], *args: object) -> int:
 
 
 def _syscall(name: str, *args: object) -> int:
-    machine = MACHINE[platform.machine()][0]
+    machine = MACHINE[os.uname().machine][0]
     number = numbers(",".join((ALLOWED, JUDGED, TRUSTED, SETTING_UP)), machine)[name]
     wide = [ctypes.c_long(a) if isinstance(a, int) else a for a in args]
     return _call(name, _libc.syscall, ctypes.c_long(number), *wide)
@@ -296,7 +295,7 @@ class _Filter:
     def __init__(self, steps: list[tuple[int, int, int, int]]) -> None:
         self.code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
         self.head = ctypes.create_string_buffer(struct.pack("@HP", len(steps), ctypes.addressof(self.code)))
-        self.number = numbers(TRUSTED, MACHINE[platform.machine()][0])["seccomp"]
+        self.number = numbers(TRUSTED, MACHINE[os.uname().machine][0])["seccomp"]
         self.args = (ctypes.c_long(self.number), ctypes.c_long(1), ctypes.c_long(4), self.head)  # 4: no slow mode
 
     def install(self) -> None:
@@ -371,13 +370,13 @@ class Walls:
                     )
                 _become_nobody_in_particular(scratch, os.getpid())
         else:
-            if sys.platform != "linux" or platform.machine() not in MACHINE:
-                raise Denied(f"{sys.platform} on {platform.machine()}: Landlock and seccomp filters are not there")
+            if sys.platform != "linux" or os.uname().machine not in MACHINE:
+                raise Denied(f"{sys.platform} on {os.uname().machine}: Landlock and seccomp filters are not there")
             self._build(keep)
         os.chdir(self.scratch)
 
     def _build(self, keep: int) -> None:
-        machine, arch = MACHINE[platform.machine()]
+        machine, arch = MACHINE[os.uname().machine]
         own_user, number = os.geteuid() == 0, os.getpid()
         if self.tier == "full":
             own_user = not _unshare() and own_user

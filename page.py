@@ -47,8 +47,7 @@ from words import (
 
 FRAME = Path(__file__).with_name("page.html")
 PAGE_BYTES = 4_700_000  # what the page may weigh; programs are cut to fit
-CUTS = (20_000, 8_000, 4_000, 2_500, 1_500, 800, 300, 0)  # characters of a program, tried in this order
-STATEMENT = 6_000  # characters of a statement
+CUTS = (20_000, 8_000, 4_000, 2_500, 1_500, 800, 300, 0)  # characters of a program or statement, tried in this order
 TAG_COLUMNS = 2
 LINKS = {
     "thrown": "Thrown away",
@@ -72,7 +71,7 @@ def page(
     """report.html: one page that needs nothing else and asks nobody for anything.
 
     attempts: walked once; of each task and arm only the best is kept, so a run of any size fits in memory. The page
-    stays under 5 MB for a run of the published size: where it would not, programs are cut, and it says so.
+    stays under 5 MB for a run of the published size: where it would not, texts are cut, and it says so.
     """
     tasks = browsable(results, attempts, list(cards))
     parts = [make(results) for make in PAGE]
@@ -92,7 +91,9 @@ def page(
     fill = {name: part.encode("utf-8", "replace").decode() for name, part in fill.items()}
     room = PAGE_BYTES - len(frame) - sum(len(part.encode()) for part in fill.values())
     fill["data"], cut = _fit(tasks, room)
-    fill["cut"] = f"Programs are cut after {cut:,} characters to keep this page small." if cut else ""
+    fill["cut"] = (
+        "" if cut is None else f"Programs and statements are cut after {cut:,} characters, to keep the page small."
+    )
     return re.sub(r"\{\{(\w+)\}\}", lambda name: fill[name[1]], frame)
 
 
@@ -146,7 +147,7 @@ def browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Tas
             {
                 "id": task_id,
                 "title": (card.title or task_id) if card else task_id,
-                "statement": card.statement[:STATEMENT] if card else "",
+                "statement": card.statement if card else "",
                 "tags": dict(card.tags) if card else {},
                 "labels": labels.get(task_id, []),
                 "base": base.passes if whole else None,
@@ -220,21 +221,21 @@ def _labels(cards: Sequence[Task]) -> tuple[dict[str, list[str]], list[str]]:
     return labels, [name for name, of_task in told.items() if len(set(of_task.values())) > 1][:TAG_COLUMNS]
 
 
-def _fit(data: dict[str, Any], room: int) -> tuple[str, int]:
-    """The data block within `room` bytes, and after how many characters programs had to be cut (0: none was)."""
-    written = ""
+def _fit(data: dict[str, Any], room: int) -> tuple[str, int | None]:
+    """The data block within `room` bytes, and after how many characters texts had to be cut (None: no text was)."""
+    written, cut = "", None
     for limit in CUTS:
-        cut = False
         for task in data["tasks"]:
+            if len(task["statement"]) > limit:
+                task["statement"], cut = task["statement"][:limit], limit
             for a in task["best"]:
-                code = a["code"]
-                if code is not None and len(code) > limit:
-                    cut, a["cut"], a["code"] = True, a["cut"] or len(code), code[:limit]
+                if a["code"] is not None and len(a["code"]) > limit:
+                    a["cut"], a["code"], cut = a["cut"] or len(a["code"]), a["code"][:limit], limit
         # Escaped `<` cannot end the script element; ASCII keeps lone surrogates out of the file's encoding.
         written = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
         if len(written) <= room:
-            return written, limit if cut else 0
-    return written, limit
+            break
+    return written, cut
 
 
 # ── parts of the page ────────────────────────────────────────────────────────────────────────────────────

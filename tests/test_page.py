@@ -156,8 +156,8 @@ def test_programs_are_cut_until_the_page_fits(monkeypatch: pytest.MonkeyPatch) -
     assert len(text.encode()) <= 260_000 < len(whole.encode())
     best = data_of(text)["tasks"][0]["best"][0]
     assert best["cut"] == 18_000 and best["code"] == ("x = 1\n" * 3000)[: len(best["code"])]
-    assert f"Programs are cut after {len(best['code']):,} characters" in text
-    assert "Programs are cut" not in whole
+    assert f"Programs and statements are cut after {len(best['code']):,} characters" in text
+    assert "are cut after" not in whole
 
 
 @pytest.mark.slow

@@ -50,9 +50,9 @@ def big(x: float | None) -> str:
     """A count for a narrow column: 15,750,198 -> 15.8M."""
     if x is None:
         return "–"
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(x) >= size:
-            return f"{x / (1e3 if unit == 'k' else size):.1f}{unit}"
+    for least, size, unit in ((1e9, 1e9, "G"), (999_950, 1e6, "M"), (1e4, 1e3, "k")):
+        if x >= least:
+            return f"{x / size:.1f}{unit}"
     return f"{x:,.0f}"
 
 
@@ -90,13 +90,15 @@ def title(r: Results) -> str:
 
 
 def noise_words(r: Results) -> str:
+    """How far two runs of one arm lie apart by their seeds alone, and which arm's difference is larger than that."""
     noise = r.get("noise")
+    unknown = "how far two runs differ by their seeds alone is not known"
     if not noise or not noise["runs"]:
-        return f"Without the {CONTROL} arm, how far two runs differ by their seeds alone is not known."
-    if noise["runs"] < 2 or not noise.get("n"):
-        return (
-            f"{CONTROL} ran once, so how far two runs differ by their seeds alone is not known: --noise-runs 2 tells."
-        )
+        return f"Without the {CONTROL} arm, {unknown}."
+    if noise["runs"] < 2:
+        return f"{CONTROL} ran once, so {unknown}: --noise-runs 2 tells."
+    if not noise.get("n"):
+        return f"No task is finished in all {noise['runs']} runs of {CONTROL}, so {unknown}."
     bands = [
         f"{points(noise[key])} points ({origin})"
         for key, origin in (("band_t", "from the run means"), ("band_within", "from each task's replicates"))
@@ -104,12 +106,13 @@ def noise_words(r: Results) -> str:
     ]
     words = (
         f"{CONTROL} ran {noise['runs']} times and rescued {listed([str(k) for k in noise['rescued']])} of "
-        f"{noise['n']}. By their seeds alone two runs differ by up to {' or '.join(bands)}."
+        f"{noise['n']}. By their seeds alone 19 of 20 pairs of runs lie within {' or '.join(bands)}."
     )
     clears = noise.get("clears") or {}
     both = [arm for arm, row in clears.items() if row and all(row.values())]
     if clears:
-        words += f" {listed(both).capitalize() if both else 'No arm'} {'clear' if len(both) > 1 else 'clears'} both."
+        said = listed(both) or "no arm"
+        words += f" {said[0].upper()}{said[1:]} {'clear' if len(both) > 1 else 'clears'} both."
     if noise.get("q_p") is not None and noise["q_p"] < 0.05:
         words += (
             f" The runs differ by more than their tasks explain (p {p_text(noise['q_p'])}): did the endpoint drift?"
@@ -118,6 +121,7 @@ def noise_words(r: Results) -> str:
 
 
 def power_words(r: Results) -> str:
+    """What chance these tasks gave to see a difference as large as the margin; empty where one was seen."""
     if (r.get("verdict") or {}).get("primary_metric") != "rescue_rate":
         return ""
     rows = [row for row in (r.get("power") or {}).values() if row.get("n") and row.get("power_holm") is not None]

@@ -347,6 +347,8 @@ def _cost_text(r: Results, paper: Paper) -> list[str]:
         words.append(
             f"{plural(asked['retries'], 'retry', 'retries')} ({asked.get('possibly_billed', 0)} possibly billed)"
         )
+    if (gradings := cost.get("gradings")) and gradings["repeated"]:
+        words.append(f"{of(gradings['repeated'], sum(gradings.values()))} gradings were of a program graded before")
     if total.get("tokens_unknown"):
         words.append(f"the server gave no token counts for {plural(total['tokens_unknown'], 'reply', 'replies')}")
     if slots := cost.get("slots"):

@@ -294,11 +294,16 @@ def golds_of(task: Task) -> list[str]:
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def survey(a: argparse.Namespace, grader: SqlGrader) -> tuple[list[Task], dict[str, Any]]:
-    """The questions that are asked: the first --limit of the seeded order whose gold query tells right from wrong."""
+def loaded(a: argparse.Namespace) -> tuple[list[Task], dict[str, Any]]:
+    """All rows of the task set in the seeded order, and what is known about them."""
     about: dict[str, Any] = {}
-    rows = await asyncio.to_thread(list, load(a.tasks, None, a.seed, revision=a.revision, about=about,
-                                              sets=SETS, own_file=own_rows))  # fmt: skip
+    return list(load(a.tasks, None, a.seed, revision=a.revision, about=about, sets=SETS, own_file=own_rows)), about
+
+
+async def survey(
+    a: argparse.Namespace, grader: SqlGrader, rows: list[Task], about: dict[str, Any]
+) -> tuple[list[Task], dict[str, Any]]:
+    """The questions that are asked: the first --limit of the rows whose gold query tells right from wrong."""
     left_out, tasks, looked_at = Counter(about["left_out"]), list[Task](), 0
     room = asyncio.Semaphore(16)
 
@@ -323,8 +328,8 @@ async def survey(a: argparse.Namespace, grader: SqlGrader) -> tuple[list[Task], 
         reasons = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
         raise TaskError(f"{a.tasks} has no question that can be used ({reasons}): name another with --tasks")
     length = sum(len(task.statement) + len(REQUEST) for task in tasks)
-    about.update(left_out=dict(left_out), asked=len(tasks), looked_at=looked_at, prompt_characters=length)
-    return tasks, about
+    facts = {"left_out": dict(left_out), "asked": len(tasks), "looked_at": looked_at, "prompt_characters": length}
+    return tasks, {**about, **facts}
 
 
 async def experiment(tasks: list[Task], log: Log, session: Session, a: argparse.Namespace, watch: Watch) -> None:
@@ -361,18 +366,20 @@ async def sample(log: Log, a: argparse.Namespace) -> None:
     """Everything that costs: gold queries, probe, plan, then the samples. It fills the folder; `tell` reads it."""
     from grader import Grader
 
-    old = log.read("config.json") if len(log) else None
+    old, changed = log.read("config.json") if len(log) else None, list[str]()
     if old and old["identity"]["tasks"] == a.tasks:
         a.revision = a.revision or old["identity"]["revision"]
+    rows, about = await asyncio.to_thread(loaded, a)
+    if old:
+        a.model = a.model or old["identity"]["model"]
+        changed = log.settle(identity_of(a, a.model, about), plan_of(a))
     budget = Budget(a, log)
     async with Grader(workers=a.workers) as inner:
         grader = SqlGrader(bench_of(inner))
         await grader.bench.check()
-        tasks, data = await survey(a, grader)
-        if old:
-            a.model = a.model or old["identity"]["model"]
-            if not log.settle(identity_of(a, a.model, data), plan_of(a)) and await nothing_left(tasks, log, a):
-                return note("nothing is left to ask")
+        tasks, data = await survey(a, grader, rows, about)
+        if old and not changed and await nothing_left(tasks, log, a):
+            return note("nothing is left to ask")
         async with policy_of(a, a.model, budget.record) as policy:
             server = await policy.probe()
             changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
@@ -471,10 +478,11 @@ def plan_only(a: argparse.Namespace) -> int:
         async with Grader(workers=a.workers) as inner:
             grader = SqlGrader(bench_of(inner))
             await grader.bench.check()
-            _, data = await survey(a, grader)
+            _, data = await survey(a, grader, rows, about)
         async with policy_of(a, a.model, lambda event: None) as policy:
             return say_plan(a, data, await policy.probe())
 
+    rows, about = loaded(a)
     try:
         print(asyncio.run(ask()))
     except EndpointFault as why:

@@ -62,6 +62,7 @@ from session import (
     policy_of,
     sampling,
     versions,
+    without_login,
 )
 from sql import Bench, Result, bench_of, extract_sql, is_file, is_query, worth
 from sql import SqlGrade as SqlGrade
@@ -415,7 +416,7 @@ def write_down(
     config = {
         "identity": identity_of(a, server["model"], data),
         "plan": plan_of(a),
-        "free": {name: getattr(a, name) for name in FREE},
+        "free": {**{name: getattr(a, name) for name in FREE}, "base_url": [without_login(u) for u in a.base_url or ()]},
         "versions": versions(),
         "data": data,
         "server": server,

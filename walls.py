@@ -451,9 +451,10 @@ def limit_memory(memory: int) -> None:
 class Watch:
     """How long a process has computed, waited for a processor, and slept; looked at now and then, from its parent.
 
-    A machine that is busy makes a program wait, which is not its fault; a program that sleeps does so by itself.
-    Linux counts both (schedstat of every thread). Elsewhere `ps` tells the time computed, and whether the process is
-    asleep at the moment.
+    A machine that is busy makes a program wait, which is not its fault; a program that sleeps does so by itself. Time
+    counts as sleep when it was spent neither computing nor waiting for a processor (schedstat of every thread) and
+    every thread is asleep at the moment: what a hypervisor takes away, or a wait that is not over yet, is in no
+    counter, but leaves a thread ready to run. Elsewhere than on Linux `ps` tells as much.
     """
 
     def __init__(self, pid: int, posix_only: bool) -> None:
@@ -465,25 +466,30 @@ class Watch:
 
     def look(self, wall: float) -> None:
         """wall: seconds since the start of the process. Updates computed, asleep (seconds) and threads."""
-        if self.linux:
-            self._look_at_schedstat(wall)
-        else:
-            self._look_at_ps(wall)
+        before, waited_before = self.computed, sum(self.waited.values())
+        ready = self._look_at_threads() if self.linux else self._look_at_ps()
+        if not ready:
+            busy = self.computed - before + sum(self.waited.values()) - waited_before
+            self.asleep += max(0.0, wall - self.seen_at - busy)
         self.seen_at = wall
 
-    def _look_at_schedstat(self, wall: float) -> None:
+    def _look_at_threads(self) -> bool:
+        """Is any of them running or ready to?"""
+        ready = False
         threads = os.listdir(f"/proc/{self.pid}/task")
         for thread in threads:
             try:
+                with open(f"/proc/{self.pid}/task/{thread}/stat", "rb", 0) as file:
+                    ready |= file.read().rpartition(b") ")[2].startswith(b"R")
                 with open(f"/proc/{self.pid}/task/{thread}/schedstat", "rb", 0) as file:
                     self.waited[thread] = int(file.read().split()[1]) / 1e9
             except (OSError, ValueError, IndexError):
                 continue  # it has just ended
         self.threads = len(threads)
         self.computed = time.clock_gettime(~self.pid << 3 | 2)  # the clock of a whole process, ended threads included
-        self.asleep = max(0.0, wall - self.computed - sum(self.waited.values()))
+        return ready
 
-    def _look_at_ps(self, wall: float) -> None:
+    def _look_at_ps(self) -> bool:
         import subprocess
 
         shown = subprocess.run(["ps", "-o", "time=,state=", "-p", str(self.pid)], capture_output=True, text=True)
@@ -491,6 +497,5 @@ class Watch:
         computed = 0.0
         for part in used.strip().replace("-", ":").split(":"):
             computed = computed * 60 + float(part or 0)
-        if state[:1] in ("S", "D", "I", "T", "U") and computed - self.computed < 0.5 * (wall - self.seen_at):
-            self.asleep += wall - self.seen_at
         self.computed = max(self.computed, computed)
+        return state[:1] not in ("S", "D", "I", "T", "U")

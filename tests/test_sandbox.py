@@ -718,17 +718,21 @@ def test_waiting_for_a_processor_is_not_sleep():
     sleeper = subprocess.Popen([sys.executable, "-S", "-c", "import time\ntime.sleep(60)"])
     try:
         time.sleep(1.5)
-        watch = walls.Watch(pids[0].pid, False)
-        watch.look(time.monotonic() - started)
+        spinners = [walls.Watch(one.pid, False) for one in pids]
         asleep = walls.Watch(sleeper.pid, False)
-        asleep.look(time.monotonic() - started)
-        assert watch.computed < 1.2 and sum(watch.waited.values()) > watch.computed
-        assert watch.asleep < asleep.asleep
-        by_ps = walls.Watch(sleeper.pid, True)
+        for _ in range(5):
+            time.sleep(0.1)
+            for watch in (*spinners, asleep):
+                watch.look(time.monotonic() - started)
+        assert all(watch.asleep == 0.0 and 0 < watch.computed < 1.5 for watch in spinners)
+        assert sum(sum(watch.waited.values()) for watch in spinners) > sum(watch.computed for watch in spinners)
+        assert asleep.asleep > 1.0
         if shutil.which("ps"):
-            by_ps.look(1.0)
-            by_ps.look(2.0)
-            assert by_ps.asleep == pytest.approx(2.0)
+            by_ps, spinner = walls.Watch(sleeper.pid, True), walls.Watch(pids[0].pid, True)
+            for seconds in (1.0, 2.0):
+                by_ps.look(seconds)
+                spinner.look(seconds)
+            assert by_ps.asleep == pytest.approx(2.0, abs=0.1) and spinner.asleep == 0.0
     finally:
         for one in [*pids, sleeper]:
             one.kill()

@@ -165,6 +165,13 @@ class Result(NamedTuple):
     cpu_seconds: float = 0.0
 
 
+class Made(NamedTuple):
+    """A database: the bytes of its file, and what names it (of a script, that of the script)."""
+
+    data: bytes
+    digest: str
+
+
 class Answer(NamedTuple):
     """The result of one gold query. blocks: where the order counts, the stretches (start, end) of rows that tie."""
 
@@ -195,21 +202,22 @@ class Bench:
 
     def __init__(self, grader: Grader) -> None:
         self.grader = grader
-        self.files: OrderedDict[tuple[str, int, int], bytes] = OrderedDict()
+        self.files: OrderedDict[tuple[str, int, int], Made] = OrderedDict()
 
-    async def database(self, database: str) -> bytes | Result:
-        """The bytes of a SQLite file, or of the one that a script makes; a Result where it makes none."""
+    async def database(self, database: str) -> Made | Result:
+        """A SQLite file's bytes, or those of the file that a script makes; a Result where it makes none."""
         if is_file(database):
-            data = await asyncio.to_thread(self._read, database)
-            if data.startswith(MAGIC) or not data:
-                return data
-            script = data
+            file = await asyncio.to_thread(self._read, database)
+            if file.data.startswith(MAGIC) or not file.data:
+                return file
+            script = file.data
         else:
             script = database.encode("utf-8", "replace")
-        made: bytes | Result = await self.grader._once(("make", sha256(script).digest()), lambda: self._make(script))
+        digest = sha256(script).hexdigest()
+        made: Made | Result = await self.grader._once(("make", digest), lambda: self._make(script, digest))
         return made
 
-    def _read(self, path: str) -> bytes:
+    def _read(self, path: str) -> Made:
         try:
             about = os.stat(path)
             key = path, about.st_size, about.st_mtime_ns
@@ -224,15 +232,15 @@ class Bench:
             raise TaskError(f"the database {path} cannot be read ({why.strerror}): check its permissions") from None
         if data[18:20] == b"\2\2":  # journal mode WAL, which a database in memory cannot have
             data = data[:18] + b"\1\1" + data[20:]
-        self.files[key] = data
-        while sum(map(len, self.files.values())) > KEPT_BYTES and len(self.files) > 1:
+        self.files[key] = made = Made(data, sha256(data).hexdigest())
+        while sum(len(file.data) for file in self.files.values()) > KEPT_BYTES and len(self.files) > 1:
             self.files.popitem(last=False)
-        return data
+        return made
 
-    async def _make(self, script: bytes) -> bytes | Result:
+    async def _make(self, script: bytes, digest: str) -> Made | Result:
         output = await self._execute(b"make", script, b"")
         if output.outcome == "ended" and (output.stdout.startswith(MAGIC) or not output.stdout):
-            return bytes(output.stdout)
+            return Made(output.stdout, digest)
         return self._told(output)
 
     async def _execute(self, verb: bytes, data: bytes, query: bytes) -> Any:
@@ -250,7 +258,7 @@ class Bench:
             return Result(None, outcome if outcome in LETTERS else "runtime_error", outcome.replace("_", " "), cpu)
         try:
             kind, said = decode(output.stdout, plain_only=True)
-        except ValueError:
+        except (ValueError, TypeError):
             return Result(None, "runtime_error", "no answer", cpu)
         if kind == "rows":
             return Result(said, cpu_seconds=cpu)
@@ -261,23 +269,23 @@ class Bench:
         query = query.rstrip("; \t\r\n")
         if is_query(query) is False:
             return Result(None, "forbidden", "not one query")
-        data = await self.database(database)
-        if isinstance(data, Result):
-            return data
-        text = query.encode("utf-8", "replace")
+        made = await self.database(database)
+        if isinstance(made, Result):
+            return made
+        text, data = query.encode("utf-8", "replace"), made.data
         verb = b"reversed" if reverse else b"ask"
-        key = (verb, sha256(data).digest(), text)
 
         async def run() -> Result:
-            return self._told(await self._execute(verb, data, text))
+            result = self._told(await self._execute(verb, data, text))
+            return result if result.rows is None or _is_table(result.rows) else Result(None, "runtime_error", "no rows")
 
-        result: Result = await self.grader._once(key, run)
+        result: Result = await self.grader._once((verb, made.digest, text), run)
         return result
 
     async def show(self, database: str) -> Result:
         """(CREATE statement, [column names, first rows ...]) of every table and view."""
-        data = await self.database(database)
-        return data if isinstance(data, Result) else self._told(await self._execute(b"show", data, b""))
+        made = await self.database(database)
+        return made if isinstance(made, Result) else self._told(await self._execute(b"show", made.data, b""))
 
     async def check(self) -> None:
         """GraderFault where the sandbox's Python cannot do what the fixed program needs."""
@@ -324,6 +332,17 @@ class Bench:
         return Answer(rows, blocks)
 
 
+def _is_table(rows: Any) -> bool:
+    """Whether a value is rows of one width of what SQLite knows: SQLite itself may have been taken over."""
+
+    def is_cell(value: Any) -> bool:
+        return value is None or (type(value) in (int, float, str, bytes) and value == value)
+
+    return type(rows) is list and all(
+        type(row) is tuple and len(row) == len(rows[0]) and all(map(is_cell, row)) for row in rows
+    )
+
+
 def is_file(database: str) -> bool:
     return len(database) < 4096 and os.path.isfile(database)
 
@@ -337,13 +356,15 @@ def bench_of(grader: Grader) -> Bench:
     return _benches[grader]
 
 
-async def score(grader: Grader, database: str, gold: str | Sequence[str], predicted: str) -> SqlGrade:
+async def score(
+    grader: Grader, database: str | os.PathLike[str], gold: str | Sequence[str], predicted: str
+) -> SqlGrade:
     """What a predicted query is worth against a gold query, or against several of which each is right.
 
     grader: an entered Grader. database: the path of a SQLite file, else a script that makes a database. predicted: a
     query, or a reply that holds one. A fault of the machinery raises GraderFault and is no grade.
     """
-    bench = bench_of(grader)
+    bench, database = bench_of(grader), os.fspath(database)
     answers = await bench.gold(database, [gold] if isinstance(gold, str) else list(gold))
     query = extract_sql(predicted)
     result = Result(None, "no_code") if query is None else await bench.ask(database, query)

@@ -34,7 +34,6 @@ import textwrap
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -227,7 +226,8 @@ def described(tables: list[tuple[str, list[list[Any]]]]) -> str:
             lines.append("-- first rows: " + " | ".join(map(str, rows[0])))
             lines += ["-- " + " | ".join(_short(value) for value in row) for row in rows[1:]]
         parts.append("\n".join(lines))
-    return "\n\n".join(parts)
+    # Bytes that are no UTF-8 came as lone surrogates, which no request can carry.
+    return "\n\n".join(parts).encode("utf-8", "replace").decode()
 
 
 def _short(value: Any) -> str:
@@ -255,8 +255,8 @@ class SqlGrader:
     async def prepare(self, row: Task) -> Task | Unusable:
         """The task that is asked: with the tables in its statement, and the digest of its database in its test."""
         database = row.reference or row.setup
-        data = await self.bench.database(database)
-        if isinstance(data, Result):
+        made = await self.bench.database(database)
+        if isinstance(made, Result):
             return Unusable("database cannot be made")
         golds = golds_of(row)
         if not any(is_query(gold) is not False for gold in golds):
@@ -268,9 +268,8 @@ class SqlGrader:
         if not tables.rows:
             return Unusable("database cannot be shown")
         self.databases[row.id] = database
-        digest = sha256(row.setup.encode("utf-8", "surrogatepass") if row.setup else data).hexdigest()
         statement = f"A SQLite database:\n\n{described(tables.rows)}\n\nQuestion: {row.statement.strip()}"
-        hidden = tuple(test._replace(output=digest) for test in row.hidden)
+        hidden = tuple(test._replace(output=made.digest) for test in row.hidden)
         return Task(row.id, row.title, statement, "sql", (), hidden, tags=row.tags)
 
     async def grade(self, reply: str, task: Task) -> Grade:
@@ -307,6 +306,7 @@ async def survey(
     """The questions that are asked: the first --limit of the rows whose gold query tells right from wrong."""
     left_out, tasks, looked_at = Counter(about["left_out"]), list[Task](), 0
     room = asyncio.Semaphore(16)
+    note(f"running the gold queries of {min(a.limit, len(rows)):,} questions or more")
 
     async def prepare(row: Task) -> Task | Unusable:
         async with room:
@@ -595,7 +595,10 @@ def text(made: dict[str, Any]) -> str:
 
 def tell(a: argparse.Namespace, folder: Folder) -> None:
     """calibration.json, its plot, and the report."""
-    made = calibration(folder.config, folder.attempts())
+    config = folder.config
+    if "looked_at" not in config.get("data", {}):
+        raise RecordsError(f"{a.out} holds another kind of run: name a folder of this command with --out")
+    made = calibration(config, folder.attempts())
     folder.write_json("calibration.json", made)
     for name, picture in plot(made, PANELS).items():
         (folder.path / name).write_bytes(picture)

@@ -156,9 +156,9 @@ def test_only_one_query_that_reads():
             assert (found.rows, found.outcome) == (None, "forbidden"), (text, found)
         # The second wall alone: what the sandbox makes of them if nobody has looked at the text.
         made = await bench.database(ITEMS)
-        assert isinstance(made, bytes)
+        assert isinstance(made, sql.Made)
         for text in REFUSED:
-            found = bench._told(await bench._execute(b"ask", made, text.encode()))
+            found = bench._told(await bench._execute(b"ask", made.data, text.encode()))
             if not text.startswith("EXPLAIN"):  # harmless, and no rows of a table
                 assert found.rows is None and found.outcome in ("forbidden", "runtime_error"), (text, found)
         for text in ("SELECT readfile('/etc/passwd')", "SELECT writefile('/tmp/x', 'y')", "SELECT edit('x')"):
@@ -438,6 +438,13 @@ def test_ties_are_found_as_by_trying_every_order(table, limit, ordered):
             assert sql.matches(answer, list(rows)) is (rows in results)
 
 
+def test_a_process_that_was_taken_over_is_no_answer():
+    good = [(1, None, 2.5, "a", b"b")] * 2
+    assert sql._is_table(good) and sql._is_table([])
+    for bad in ([(True,)], [(1,), (1, 2)], [[1]], [([1],)], ((1,),), [(float("nan"),)], [({},)], None, "rows"):
+        assert not sql._is_table(bad)
+
+
 def test_several_gold_queries_are_each_right():
     golds = ["SELECT name FROM item WHERE id = 1", "SELECT id, name FROM item WHERE id = 1", "SELECT broken"]
     asked = ["SELECT 'pen'", "SELECT 1, 'pen'", "SELECT 'pen', 1", "SELECT 'rug'"]
@@ -470,7 +477,7 @@ def test_databases_of_every_kind(tmp_path):
         with pytest.raises(sql.TaskError, match="wal"):
             await score(grader, str(wal), "SELECT 4", "SELECT 4")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        for database in (str(wal), str(script), "BEGIN;" + ITEMS):
+        for database in (str(wal), wal, script, "BEGIN;" + ITEMS):
             assert (await score(grader, database, "SELECT COUNT(*) FROM item", "SELECT 4")).exact_match is True
         for database in ("no script at all", "CREATE TABLE t(", str(tmp_path / "gone.sqlite")):
             assert (await score(grader, database, "SELECT 1", "SELECT 1")).flag == FAILS

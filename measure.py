@@ -41,7 +41,7 @@ from plan import (
     task_set,
 )
 from swarm import Attempt
-from table import SLOT_SECONDS, Play, Table, tabulate
+from table import GRADINGS, SLOT_SECONDS, Play, Table, tabulate
 from tasks import LETTERS, OUTCOMES, Task
 
 TRUNCATED_WARNING = 0.10  # share of replies cut at max_tokens above which the figures describe the cap
@@ -871,6 +871,7 @@ def cost(t: Table) -> dict[str, Any]:
         if events
         else None,
         "slots": _slots(events),
+        "gradings": {name: int(events[name]) for name in GRADINGS} if events["graded"] else None,
         "wall_seconds": t.seconds,
     }
 

@@ -37,7 +37,7 @@ from endpoint import EndpointFault, FakePolicy
 from flags import BadInput, Flags, count, policy_flags
 from measure import measure, regraded
 from plan import make_plan, plan_digest
-from records import DiskFault, Folder, Log, RecordsError, dumps
+from records import EVENTS, DiskFault, Folder, Log, RecordsError, dumps
 from session import (
     DONE,
     ENDPOINT,
@@ -250,8 +250,11 @@ async def sample(log: Log, a: argparse.Namespace, data: dict[str, Any]) -> None:
             plan = write_down(log, a, data, server, grader, changed)
             note(report.plan_text(log.config, plan))
             watch = Watch(plan["calls"]["largest"] - len(log), a.concurrency)
-            async with sampling(log, policy, grader, a, budget, watch) as session:
-                await experiment(tasks_of(a), log, session, a, watch)
+            try:
+                async with sampling(log, policy, grader, a, budget, watch) as session:
+                    await experiment(tasks_of(a), log, session, a, watch)
+            finally:
+                log.append(EVENTS, {"event": "grader", "time": round(time.time(), 3), **grader.counts})
     log.write_json("config.json", {**log.config, "ended": time.time()})
 
 

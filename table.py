@@ -28,6 +28,7 @@ from tasks import Task
 
 # Slot-seconds of the endpoint in the events: busy, and idle by what was missing.
 SLOT_SECONDS = tuple(f"{name}_slot_seconds" for name in ("busy", "retrying", "grading", "work"))
+GRADINGS = ("graded", "repeated")  # programs run, and equal ones that took the verdict of an earlier one
 Columns = dict[str, Any]  # name -> array, one entry an attempt
 
 
@@ -297,6 +298,8 @@ def _events(events: Iterable[Mapping[str, Any]]) -> tuple[Counter[str], float | 
         counted["possibly_billed"] += bool(event.get("possibly_billed"))
         if name == "slots":
             counted.update({key: event[key] for key in SLOT_SECONDS})
+        elif name == "grader":
+            counted.update({key: event[key] for key in GRADINGS})
         time = float(event.get("time") or 0.0)
         if name == "start":
             spans.append([time, time])

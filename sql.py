@@ -20,7 +20,7 @@ import os
 import re
 import weakref
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,12 +41,11 @@ ROUNDING = 1e-12  # relative: what the order of a sum may change in a large floa
 # script makes; ask and show: a value in the strict encoding of sandbox.encode, (kind, rows or words). The walls and the
 # limits are the grader's; the authorizer allows reading and nothing else, and stands before the query is parsed.
 
-ROWS_BYTES = 1 << 20  # the most that a result may take, encoded
 PROGRAM = r"""
 import sqlite3
 import sys
 
-CAP = 1 << 20
+CAP = 1 << 20  # bytes, encoded: the most that a result may take
 SHOWN = 3  # rows of a table that a prompt shows
 
 
@@ -405,9 +404,14 @@ def is_query(text: str) -> bool | None:
     tokens = _tokens(text)
     if tokens is None:
         return None
-    while tokens and tokens[-1].text == ";":
-        tokens.pop()
-    words = [token.text.upper() for token in _outside_brackets(tokens)]
+    words, depth = [], 0
+    for word in map(_word, tokens):
+        depth -= word == ")"
+        if depth <= 0:
+            words.append(word)
+        depth += word == "("
+    while words and words[-1] == ";":
+        words.pop()
     if not words or ";" in words:
         return False
     if words[0] == "WITH":
@@ -415,13 +419,10 @@ def is_query(text: str) -> bool | None:
     return bool(words) and words[0] in ("SELECT", "VALUES")
 
 
-def _outside_brackets(tokens: list[Any]) -> Iterator[Any]:
-    depth = 0
-    for token in tokens:
-        depth -= token.text == ")"
-        if depth <= 0:
-            yield token
-        depth += token.text == "("
+def _word(token: Any) -> str:
+    """A token in capitals; a quoted one says nothing, whatever stands in the quotes."""
+    kind = token.token_type.name
+    return "" if "STRING" in kind or kind == "IDENTIFIER" else " ".join(token.text.upper().split())
 
 
 _CHANCE = {"RANDOM", "RANDOMBLOB"}
@@ -435,7 +436,7 @@ class Form:
     def __init__(self, query: str, width: int) -> None:
         self.query = query
         tokens = _tokens(query) or []
-        words = [self._word(token) for token in tokens]
+        words = list(map(_word, tokens))
         follows = [*words[1:], ""]
         self.by_chance = any(
             word in _CLOCK or (word in _CHANCE and after == "(") or self._is_now(token)
@@ -463,11 +464,6 @@ class Form:
         last = next((token for token in reversed(tokens) if token.text != ";"), None)
         if self.ordered and last is not None and not any(words[i] == "LIMIT" for i in group[0]):
             self.places.append((last.end + 1, True, width))
-
-    @staticmethod
-    def _word(token: Any) -> str:
-        """The token in capitals; a quoted one says nothing."""
-        return "" if token.token_type.name in ("STRING", "IDENTIFIER") else " ".join(token.text.upper().split())
 
     @staticmethod
     def _is_now(token: Any) -> bool:

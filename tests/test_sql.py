@@ -172,6 +172,8 @@ def test_only_one_query_that_reads():
         ):
             assert (await bench.ask(ITEMS, text)).rows == [(4,)], text
         assert (await bench.ask(ITEMS, "SELECT count(*) FROM item")).rows == [(4,)]
+        quoted = """SELECT ';(', ')', x'3b', ";", [(], `)` FROM (SELECT 1 AS ";", 2 AS "(", 3 AS ")")"""
+        assert (await bench.ask(ITEMS, quoted)).rows == [(";(", ")", b";", 1, 2, 3)]
 
     with_grader(work)
 
@@ -376,6 +378,7 @@ GOLDS = {
     'SELECT name AS "limit" FROM item -- limit 2, order by x': None,
     "SELECT 'ä LIMIT 1', name FROM item ORDER BY price, name LIMIT 2;": None,
     "SELECT name FROM item ORDER BY price;\n-- done": None,
+    "SELECT ')', '(', name FROM item WHERE name <> ';' ORDER BY price DESC LIMIT 2": OPEN,
     "SELECT name FROM item WHERE kind = 'roof'": EMPTY,
     "SELECT nothing FROM item": FAILS,
     "DELETE FROM item": FAILS,

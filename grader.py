@@ -24,6 +24,7 @@ import itertools
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from bisect import bisect_right
@@ -703,7 +704,7 @@ class Grader:
             worker.kill()
         while self._all:
             await asyncio.shield(asyncio.to_thread(self._all.pop().wait))
-        shutil.rmtree(self._base, ignore_errors=True)
+        _remove(self._base)
 
     # ── starting ─────────────────────────────────────────────────────────────────────────────────────────────────────
     async def _settle(self) -> None:
@@ -850,7 +851,7 @@ class Grader:
 
         failed: the result when a program has killed two workers while a third passes the self-test.
         """
-        lost: Exception | None = None
+        lost, kills = None, [0]
         for _ in range(2):
             worker = await self._idle.get()
             try:
@@ -860,6 +861,7 @@ class Grader:
             except sandbox.WorkerLost as why:
                 worker.kill()
                 lost = why
+                kills.append(_kills_for_want_of_memory())
             except sandbox.SandboxFault as why:
                 worker.kill()
                 raise GraderFault(f"{why}; make room on this machine, then start again to continue") from None
@@ -869,7 +871,7 @@ class Grader:
             finally:
                 self._idle.put_nowait(worker)
         await self._self_test()
-        if isinstance(lost, sandbox.KilledOutside):
+        if isinstance(lost, sandbox.KilledOutside) and kills[-1] > kills[-2]:  # else it was the program's own doing
             raise GraderFault(f"twice {lost}; use fewer --workers or another machine, then start again to continue")
         return failed
 
@@ -878,7 +880,7 @@ class Grader:
         await asyncio.to_thread(worker.wait)
         if worker in self._all:
             self._all.remove(worker)
-        shutil.rmtree(worker.scratch, ignore_errors=True)
+        _remove(worker.scratch)
         return await self._start()
 
     async def _outputs(
@@ -1061,6 +1063,27 @@ async def _exchange(worker: sandbox.Worker, inputs: list[bytes]) -> AsyncIterato
 def _snippet(piece: str, given: bytes) -> bytes:
     text = piece.encode("utf-8", "surrogatepass")
     return len(text).to_bytes(4, "little") + text + given
+
+
+def _kills_for_want_of_memory() -> int:
+    """How many processes the kernel has killed so far because memory ran out; 0 where it does not say."""
+    try:
+        with open("/proc/vmstat") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
+    except OSError:
+        return 0
+
+
+def _remove(folder: str) -> None:
+    """Remove a scratch folder, whatever depth and whatever rights were given to what is in it."""
+    try:
+        for path, inner, _ in os.walk(folder):
+            for name in inner:
+                if not os.path.islink(f"{path}/{name}"):
+                    os.chmod(f"{path}/{name}", 0o700)
+        shutil.rmtree(folder, ignore_errors=True)
+    except (OSError, RecursionError):
+        subprocess.run(["rm", "-rf", folder], stderr=subprocess.DEVNULL, check=False)
 
 
 def _value(stdout: bytes) -> tuple[bytes, str]:

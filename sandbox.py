@@ -69,7 +69,7 @@ _TEST = struct.Struct("<I")  # then for each test: length of the input, and the 
 _END = 0xFFFFFFFF  # in place of a length: no more tests, the next is another program
 _RESULT = struct.Struct("<4sBiBdI")  # worker to host: magic, outcome, status, ran, CPU seconds, length; then stdout
 _MAGIC_JOB, _MAGIC_RESULT, _HELLO = b"JOB1", b"RES1", b"UP01"
-_FLUSH_BYTES = 1 << 18
+_HELD_BYTES = 1 << 18  # results that wait to be sent together
 _LOOK_SECONDS = 0.05  # how soon, and in tiers that need it how often, a running program is looked at
 
 
@@ -304,6 +304,7 @@ def _decode_items(tag: bytes, items: list[Any]) -> Any:
 
 # ── test process: untrusted from the first line of the program on ────────────────────────────────────────────────────
 _HINT = 1  # where in the shared page a test process says why it failed; a lie there can only rename a failure
+_CLEAN_PAGE = b"\1" + bytes(4095)  # compiled, and no failure yet
 
 
 def _hint_for(error: BaseException) -> int:
@@ -336,7 +337,7 @@ def _guarded(page: mmap.mmap, work: Any, *args: Any) -> int:
         return 1
 
 
-def _leave(page: mmap.mmap, status: int, scope: dict[str, Any], own_writers: bool) -> None:
+def _leave(page: mmap.mmap, status: int, last_words: bool = False) -> None:
     """End by hand, in the order of a normal exit: threads, atexit, stdout, files left open; and nothing else."""
     if "threading" in sys.modules:
         _guarded(page, sys.modules["threading"]._shutdown)
@@ -350,26 +351,27 @@ def _leave(page: mmap.mmap, status: int, scope: dict[str, Any], own_writers: boo
             pass  # a stream of the program's own making, without flush or closed
         except (OSError, ValueError):
             status = status or 120  # what an interpreter exits with when stdout cannot be flushed
-    if own_writers:  # a writer the program opened and never closed is flushed when it is freed
-        scope.clear()
+    if last_words:  # a writer that was never closed is flushed when it is freed; what it needs is freed after it
+        sys.modules.pop("__main__", None)
         gc.collect()
+        with _Unless(Exception):
+            sys.stdout.flush()
     os._exit(status)
 
 
-def _run_main(page: mmap.mmap, code: Any, own_writers: bool) -> None:
-    module = type(sys)("__main__")
-    scope = module.__dict__
-    scope.update(__builtins__=builtins, __file__="program.py")
-    sys.modules["__main__"] = module
-    _leave(page, _guarded(page, exec, code, scope), scope, own_writers)
+def _scope(name: str) -> dict[str, Any]:
+    """The namespace of a fresh module that nobody holds but sys.modules."""
+    module = sys.modules[name] = type(sys)(name)
+    module.__dict__.update(__builtins__=builtins, __file__="program.py")
+    return module.__dict__
+
+
+def _run_main(page: mmap.mmap, code: Any, last_words: bool) -> None:
+    _leave(page, _guarded(page, exec, code, _scope("__main__")), last_words)
 
 
 def _run_call(page: mmap.mmap, code: Any, call: Any, given: bytes) -> None:
-    module = type(sys)("program")
-    scope = module.__dict__
-    scope.update(__builtins__=builtins, __file__="program.py")
-    sys.modules["program"] = module
-    _leave(page, _guarded(page, _call, code, call, given, scope), scope, False)
+    _leave(page, _guarded(page, _call, code, call, given, _scope("program")))
 
 
 def _call(code: Any, call: Any, given: bytes, scope: dict[str, Any]) -> None:
@@ -478,7 +480,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 class _Killed(Exception):
-    """Somebody else has ended the test process."""
+    """The test process or its folder is gone: the machine's doing, or its own; a second try tells."""
 
 
 class _ProgramProcess:
@@ -486,8 +488,14 @@ class _ProgramProcess:
 
     def __init__(self, fd: int, house: walls.Walls, page: mmap.mmap) -> None:
         self.fd, self.house, self.page = fd, house, page
-        self.pending: list[bytes] = []
-        self.pending_bytes = 0
+        # Results wait here to be sent together. What one test has printed is not for the next to find, so this memory
+        # stays with the parent at a fork; where that cannot be had, nothing waits.
+        self.held = mmap.mmap(-1, _HELD_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.held_bytes = 0
+        self.folder = -1  # the scratch folder, where a program may shut it
+        self.may_wait = hasattr(mmap, "MADV_DONTFORK")
+        if self.may_wait:
+            self.held.madvise(mmap.MADV_DONTFORK)
         self.timeouts = 0
         self.running = 0  # the process id of the test process, while there is one
         self.fork = os.fork if house.tier == "limits" else walls.fork
@@ -512,7 +520,7 @@ class _ProgramProcess:
         self.code = _compile(source)
         resource.setrlimit(resource.RLIMIT_CPU, (soft + 60, soft + 60))
         _limit_softly(resource.RLIM_INFINITY)
-        self.own_writers = any(word in source for word in (b"open", b"Wrapper", b"Writer", b"FileIO"))
+        self.last_words = any(word in source for word in (b"open", b"Writer", b"Wrapper", b"IO", b"__del__"))
         self.own_source = source if any(word in source for word in (b"__file__", b"argv", b"getsource")) else b""
         del source
         if not isinstance(self.code, int):
@@ -553,18 +561,24 @@ class _ProgramProcess:
                     self.answer(FAULT, status=int(isinstance(why, _Killed)), ran=1, stdout=f"{why}".encode())
                     self.flush()
                     os._exit(1)
-            if self.pending_bytes > _FLUSH_BYTES or not self.input_ready.poll(0):
+            if not self.may_wait or not self.input_ready.poll(0):
                 self.flush()
 
     def answer(self, outcome: int, status: int = 0, ran: int = 0, cpu: float = 0.0, stdout: bytes = b"") -> None:
         self.timeouts += outcome == TIMEOUT
-        self.pending += (_RESULT.pack(_MAGIC_RESULT, outcome, status, ran, cpu, len(stdout)), stdout)
-        self.pending_bytes += _RESULT.size + len(stdout)
+        result = _RESULT.pack(_MAGIC_RESULT, outcome, status, ran, cpu, len(stdout)) + stdout
+        if self.held_bytes + len(result) > _HELD_BYTES:
+            self.flush()
+        if len(result) > _HELD_BYTES:
+            _write_all(self.fd, result)
+        else:
+            self.held[self.held_bytes : self.held_bytes + len(result)] = result
+            self.held_bytes += len(result)
 
     def flush(self) -> None:
-        if self.pending:
-            _write_all(self.fd, b"".join(self.pending))
-            self.pending, self.pending_bytes = [], 0
+        if self.held_bytes:
+            _write_all(self.fd, self.held[: self.held_bytes])
+            self.held_bytes = 0
 
     def test(self, data: bytes) -> None:
         """Run the program once on this input. Raises OSError when the machine cannot give what that takes."""
@@ -581,23 +595,26 @@ class _ProgramProcess:
             with open("program.py", "wb") as file:
                 file.write(self.own_source)
         out = self.file(_VALUE_FD if self.mode == MODULE else 1)
-        self.page[_HINT] = 0
+        self.page[:] = _CLEAN_PAGE
         self.running = pid = self.fork()
         if pid == 0:
             try:
                 self.house.follow_parent()
                 if self.house.tier == "limits":
                     _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
+                # flags, locks and owners belong to what was opened: a shared one would tell of an earlier test
+                null = os.open("/dev/null", os.O_RDWR)
+                for number in (0, 1, 2) if self.mode == MODULE else (2,):
+                    os.dup2(null, number)
                 self.house.shut(max(2, out), self.limits.memory_bytes, self.limits.output_bytes + 1)
                 if self.mode == MODULE:
                     _run_call(self.page, self.code, call, given)
                 else:
-                    _run_main(self.page, self.code, self.own_writers)
+                    _run_main(self.page, self.code, self.last_words)
             finally:
                 os._exit(99)
         self.judge(*self.wait(pid), out)
-        if os.listdir("."):
-            self.clean_scratch()
+        self.clean_scratch()
 
     def file(self, number: int, data: bytes = b"") -> int:
         """A new file under this descriptor, read from its start: in memory, else nameless in the scratch folder.
@@ -680,38 +697,69 @@ class _ProgramProcess:
 
     def scratch_is_small(self) -> bool:
         """Is all that the program has written there within what it may write, as far as one can see in passing?"""
-        size, count, todo = 0, 0, ["."]
-        while todo and count <= walls.SCRATCH_FILES and size <= walls.SCRATCH_BYTES:
-            try:
-                with os.scandir(todo.pop()) as entries:
-                    for entry in entries:
-                        count += 1
-                        if entry.is_dir(follow_symlinks=False):
-                            todo.append(entry.path)
-                        else:
-                            size += entry.stat(follow_symlinks=False).st_blocks * 512
-            except OSError:
-                continue  # it is being changed under our eyes
+        size, count, top = 0, 0, os.open(".", os.O_RDONLY)
+        levels = [["."]]  # folders not looked at yet; down and back again, since a path may be too long to be said
+        try:
+            while levels and count <= walls.SCRATCH_FILES and size <= walls.SCRATCH_BYTES:
+                if not levels[-1]:
+                    levels.pop()
+                    with _Unless(OSError):  # all this is being changed under our eyes
+                        os.chdir("..")
+                    continue
+                below: list[str] = []
+                with _Unless(OSError):
+                    os.chdir(levels[-1].pop())
+                    levels.append(below)
+                    with os.scandir(".") as entries:
+                        for entry in entries:
+                            count += 1
+                            if entry.is_dir(follow_symlinks=False):
+                                below.append(entry.name)
+                            else:
+                                size += entry.stat(follow_symlinks=False).st_blocks * 512
+        finally:
+            os.fchdir(top)
+            os.close(top)
         return count <= walls.SCRATCH_FILES and size <= walls.SCRATCH_BYTES
 
     def clean_scratch(self) -> None:
         """Empty the folder, whatever depth and whatever rights were given to what is in it."""
-        number = 0
-        while names := os.listdir("."):
-            for name in names:
-                if not os.path.isdir(name) or os.path.islink(name):
-                    os.unlink(name)
-                    continue
-                os.chmod(name, 0o700)
-                for inner in os.listdir(name):
-                    path = f"{name}/{inner}"
-                    if os.path.isdir(path) and not os.path.islink(path):
-                        os.chmod(path, 0o700)
-                        number += 1  # lift it up by one level, so that no path grows long
-                        os.rename(path, f"..{number}..{os.getpid()}")
-                    else:
-                        os.unlink(path)
-                os.rmdir(name)
+        if self.house.tier == "limits":  # where a program may do this to the folder itself
+            if self.folder < 0:
+                self.folder = os.open(".", os.O_RDONLY)
+            os.fchmod(self.folder, 0o700)
+            if os.fstat(self.folder).st_nlink == 0:
+                raise _Killed("its scratch folder is gone")  # a fresh worker has a fresh one
+        if not os.listdir("."):
+            return
+        top = os.open(".", os.O_RDONLY)
+        try:  # one folder at a time, downwards and back: no path grows long, and no level is looked at twice
+            levels = [_emptied_of_files()]
+            while levels:
+                if levels[-1]:
+                    os.chmod(levels[-1][-1], 0o700)
+                    os.chdir(levels[-1][-1])
+                    levels.append(_emptied_of_files())
+                else:
+                    levels.pop()
+                    if levels:
+                        os.chdir("..")
+                        os.rmdir(levels[-1].pop())
+        finally:
+            os.fchdir(top)
+            os.close(top)
+
+
+def _emptied_of_files() -> list[str]:
+    """Remove all files of the current folder; what is left are the names of folders."""
+    folders = []
+    with os.scandir(".") as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            else:
+                os.unlink(entry.name)
+    return folders
 
 
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024

@@ -82,6 +82,14 @@ RIGHT: dict[str, tuple[str, str, str]] = {
         "1 2 3\n4\n",
         "10",
     ),
+    "writer_flushed_when_freed": (
+        "import os, sys\nfrom io import BytesIO, IOBase\nclass Out(IOBase):\n    def __init__(self): self.buffer = BytesIO()\n"
+        "    def write(self, text): self.buffer.write(text.encode())\n    def flush(self):\n        os.write(1, self.buffer.getvalue())\n"
+        "        self.buffer.truncate(0); self.buffer.seek(0)\nout = Out()\nprint(1, flush=True)\nprint(2, file=out)",
+        "",
+        "1 2",
+    ),
+    "last_words": ("class D:\n    def __del__(self): print(2, flush=True)\nd = D()\nprint(1)", "", "1 2"),
     "mapped_stdin": (
         "import mmap\nm = mmap.mmap(0, 0, prot=mmap.PROT_READ)\nprint(m.readline().strip().decode())",
         "12\n3\n",

@@ -18,7 +18,6 @@ import itertools
 import math
 import os
 import re
-import weakref
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Sequence
 from hashlib import sha256
@@ -196,12 +195,14 @@ class SqlGrade(NamedTuple):
     flag: str | None
 
 
+_files: OrderedDict[tuple[str, int, int], Made] = OrderedDict()  # by path, size and time of change
+
+
 class Bench:
     """Databases and queries behind a grader: whatever is equal is read, made and run once."""
 
     def __init__(self, grader: Grader) -> None:
         self.grader = grader
-        self.files: OrderedDict[tuple[str, int, int], Made] = OrderedDict()
 
     async def database(self, database: str) -> Made | Result:
         """A SQLite file's bytes, or those of the file that a script makes; a Result where it makes none."""
@@ -220,8 +221,8 @@ class Bench:
         try:
             about = os.stat(path)
             key = path, about.st_size, about.st_mtime_ns
-            if key in self.files:
-                return self.files[key]
+            if key in _files:
+                return _files[key]
             if os.path.isfile(path + "-wal") and os.stat(path + "-wal").st_size:
                 raise TaskError(
                     f"{path} has unsaved pages in {path}-wal: close it or run PRAGMA wal_checkpoint(TRUNCATE)"
@@ -231,9 +232,9 @@ class Bench:
             raise TaskError(f"the database {path} cannot be read ({why.strerror}): check its permissions") from None
         if data[18:20] == b"\2\2":  # journal mode WAL, which a database in memory cannot have
             data = data[:18] + b"\1\1" + data[20:]
-        self.files[key] = made = Made(data, sha256(data).hexdigest())
-        while sum(len(file.data) for file in self.files.values()) > KEPT_BYTES and len(self.files) > 1:
-            self.files.popitem(last=False)
+        _files[key] = made = Made(data, sha256(data).hexdigest())
+        while sum(len(file.data) for file in list(_files.values())) > KEPT_BYTES and len(_files) > 1:
+            _files.popitem(last=False)
         return made
 
     async def _make(self, script: bytes, digest: str) -> Made | Result:
@@ -346,15 +347,6 @@ def is_file(database: str) -> bool:
     return len(database) < 4096 and os.path.isfile(database)
 
 
-_benches: weakref.WeakKeyDictionary[Grader, Bench] = weakref.WeakKeyDictionary()
-
-
-def bench_of(grader: Grader) -> Bench:
-    if grader not in _benches:
-        _benches[grader] = Bench(grader)
-    return _benches[grader]
-
-
 async def score(
     grader: Grader, database: str | os.PathLike[str], gold: str | Sequence[str], predicted: str
 ) -> SqlGrade:
@@ -363,7 +355,7 @@ async def score(
     grader: an entered Grader. database: the path of a SQLite file, else a script that makes a database. predicted: a
     query, or a reply that holds one. A fault of the machinery raises GraderFault and is no grade.
     """
-    bench, database = bench_of(grader), os.fspath(database)
+    bench, database = Bench(grader), os.fspath(database)
     answers = await bench.gold(database, [gold] if isinstance(gold, str) else list(gold))
     query = extract_sql(predicted)
     result = Result(None, "no_code") if query is None else await bench.ask(database, query)

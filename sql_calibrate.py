@@ -63,7 +63,7 @@ from session import (
     versions,
     without_login,
 )
-from sql import Bench, Result, bench_of, extract_sql, is_file, is_query, worth
+from sql import Bench, Result, extract_sql, is_file, is_query, worth
 from sql import SqlGrade as SqlGrade
 from sql import score as score
 from swarm import Attempt, Prompt, Seat, swarm
@@ -376,7 +376,7 @@ async def sample(log: Log, a: argparse.Namespace) -> None:
         changed = log.settle(identity_of(a, a.model, about), plan_of(a))
     budget = Budget(a, log)
     async with Grader(workers=a.workers) as inner:
-        grader = SqlGrader(bench_of(inner))
+        grader = SqlGrader(Bench(inner))
         await grader.bench.check()
         tasks, data = await survey(a, grader, rows, about)
         if old and not changed and await nothing_left(tasks, log, a):
@@ -477,7 +477,7 @@ def plan_only(a: argparse.Namespace) -> int:
 
     async def ask() -> str:
         async with Grader(workers=a.workers) as inner:
-            grader = SqlGrader(bench_of(inner))
+            grader = SqlGrader(Bench(inner))
             await grader.bench.check()
             _, data = await survey(a, grader, rows, about)
         async with policy_of(a, a.model, lambda event: None) as policy:

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from curves import areas, bucket_table, curve
 from grader import Grader
-from sql import Bench, Gold, Result, bench_of, extract_sql, same_rows, worth
+from sql import Bench, Gold, Result, extract_sql, same_rows, worth
 from sql_calibrate import BUCKETS, correlation
 from words import hill_line
 
@@ -75,7 +75,7 @@ async def compare(folder: Path, seconds: bool) -> None:
             return row["pair_id"], grade, why
 
     async with Grader() as grader:
-        bench = bench_of(grader)
+        bench = Bench(grader)
         began = time.monotonic()
         wrong = await asyncio.gather(*(one_gold(bench, pair) for pair in pairs.values()))
         queries = sum(len(pair["gold_sql"]) for pair in pairs.values())

@@ -29,7 +29,7 @@ import sql
 import sql_calibrate
 from grader import Grader
 from records import Folder
-from sql import EMPTY, FAILS, OPEN, Form, bench_of, cell_f1, close, extract_sql, is_query, same_rows, tied, worth
+from sql import EMPTY, FAILS, OPEN, Bench, Form, cell_f1, close, extract_sql, is_query, same_rows, tied, worth
 from sql_calibrate import score
 from swarm import Slot
 from tests.hub import Repo, serve
@@ -149,7 +149,7 @@ REFUSED = [
 
 def test_only_one_query_that_reads():
     async def work(grader: Grader) -> None:
-        bench = bench_of(grader)
+        bench = Bench(grader)
         await bench.check()
         for text in REFUSED:
             found = await bench.ask(ITEMS, text)
@@ -186,7 +186,7 @@ def test_a_script_cannot_reach_outside_of_its_database(tmp_path):
     script = f"ATTACH '{secret}' AS other; CREATE TABLE t AS SELECT * FROM other.t;"
 
     async def work(grader: Grader) -> None:
-        made = await bench_of(grader).database(script)
+        made = await Bench(grader).database(script)
         assert isinstance(made, sql.Result) and made.rows is None
         assert (await score(grader, script, "SELECT * FROM t", "SELECT 1")).flag == FAILS
 
@@ -217,7 +217,7 @@ def test_a_greedy_query_costs_the_limit_and_no_memory_of_the_host():
 
     async def work(grader: Grader) -> None:
         for text, outcomes in GREEDY.items():
-            found = await bench_of(grader).ask(ITEMS, text)
+            found = await Bench(grader).ask(ITEMS, text)
             assert found.rows is None and found.outcome in outcomes, (text[:60], found.outcome, found.error)
             assert found.cpu_seconds < 2 * SHORT.cpu_seconds + 0.3
         assert await score(grader, ITEMS, "SELECT COUNT(*) FROM item", "SELECT 4") == (True, 1.0, True, None)
@@ -234,7 +234,7 @@ def test_a_runaway_query_under_the_ordinary_limits():
 
     async def work(grader: Grader) -> None:
         for text in (*texts, big, f"SELECT count(*) FROM ({big})"):
-            found = await bench_of(grader).ask(ITEMS, text)
+            found = await Bench(grader).ask(ITEMS, text)
             assert found.cpu_seconds < 7
             assert found.rows in (None, [(1415 * 1415,)])
 
@@ -267,7 +267,7 @@ def test_every_kind_of_value_comes_back_as_it_is():
     script += "INSERT INTO t VALUES (CAST(x'416cc9ff' AS TEXT));"
 
     async def work(grader: Grader) -> None:
-        found = await bench_of(grader).ask(script, "SELECT x FROM t")
+        found = await Bench(grader).ask(script, "SELECT x FROM t")
         got = [row[0] for row in found.rows or []]
         assert got == [*values, "Al\udcc9\udcff"] and list(map(type, got)) == [*map(type, values), str]
 
@@ -559,7 +559,7 @@ def test_every_gold_query_of_the_sample_matches_itself(databases):
 
 def check_golds(databases: Path, pairs: list[dict[str, Any]]) -> Counter[str | None]:
     async def work(grader: Grader) -> Counter[str | None]:
-        bench, flags = bench_of(grader), Counter[str | None]()
+        bench, flags = Bench(grader), Counter[str | None]()
         for pair in pairs:
             path = str(databases / f"{pair['db_id']}.sqlite")
             gold = await bench.gold(path, pair["gold_sql"])
@@ -578,7 +578,7 @@ def test_recorded_predictions_agree_except_for_named_reasons(databases):
     path = str(databases / "superhero.sqlite")
 
     async def work(grader: Grader) -> Counter[str]:
-        bench, reasons = bench_of(grader), Counter[str]()
+        bench, reasons = Bench(grader), Counter[str]()
         for row in rows_of("sql_predictions.jsonl"):
             gold = await bench.gold(path, pairs[row["pair_id"]]["gold_sql"])
             query = extract_sql(row["sql"])

@@ -79,7 +79,7 @@ def plot(made: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, bytes]
             for i, row in enumerate(rows):
                 if row["n"]:
                     axis.plot([i, i], [100 * row["lo"], 100 * row["hi"]], color="#6b8cae", linewidth=3, zorder=1)
-                    axis.plot([i], [100 * row["rate"]], "o", color="#1f3a5f", markersize=6, zorder=2)
+                    axis.plot([i], [100 * row["rate"]], "o", color="#1f3a5f", markersize=6, zorder=3, clip_on=False)
                 else:
                     axis.annotate("none", (i, 0), ha="center", va="bottom", color="#888888", fontsize=8)
             labels = [f"{row['bucket']} (n {row['n']:,})" for row in rows]

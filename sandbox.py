@@ -796,6 +796,7 @@ def serve(fd: int, tier: str, scratch: str) -> None:
         return
     for name in _ALWAYS_WARM:
         __import__(name)
+    import _socket
     import _thread
 
     _thread.stack_size(8 << 20)  # else every thread gets as much as the main one, address space for three
@@ -805,12 +806,17 @@ def serve(fd: int, tier: str, scratch: str) -> None:
     page = mmap.mmap(-1, 4096)
     gc.collect()
     gc.freeze()
+    walls.trim()
     _write_all(fd, _HELLO)
     ready = select.poll()
     ready.register(fd, select.POLLIN)
+    end = _socket.socket(fileno=fd)
     while True:
         ready.poll()
-        if not _has_bytes(fd):
+        try:  # looked at, not read: what comes is for the program process alone
+            if not end.recv(1, _socket.MSG_PEEK):
+                os._exit(0)
+        except OSError:
             os._exit(0)
         page[:] = bytes(4096)
         try:
@@ -832,19 +838,6 @@ def serve(fd: int, tier: str, scratch: str) -> None:
         if page[0]:
             os._exit(1)
         _answer_for_the_dead(fd, house, page, status)
-
-
-def _has_bytes(fd: int) -> bool:
-    """Is there something to read (and not just the end)? Looked at, not read: it is for the program process alone."""
-    import _socket
-
-    end = _socket.socket(fileno=fd)
-    try:
-        return bool(end.recv(1, _socket.MSG_PEEK))
-    except OSError:
-        return False
-    finally:
-        end.detach()
 
 
 def _wait_or_hang_up(pid: int, fd: int, house: walls.Walls) -> int:

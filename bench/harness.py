@@ -166,8 +166,9 @@ def memory(n_attempts: int, work: Path) -> None:
     tasks, out = work / "tasks.jsonl", work / "out"
     write_tasks(tasks, -(-n_attempts // 104), tests=2)
     points: list[tuple[int, float]] = []
-    with mock(tasks, "--right", "0,0,0") as url:  # nobody is ever rescued: 8 + 4 x 24 attempts a task
-        process = subprocess.Popen(command(tasks, out, url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with mock(tasks, "--right", "0,0,0", "--nearly", "0") as url:  # nobody is ever rescued: 8 + 4 x 24 attempts a task
+        log = (work / "log").open("w")
+        process = subprocess.Popen(command(tasks, out, url), stdout=log, stderr=log)
         lines, size = 0, 0
         while process.poll() is None:
             with contextlib.suppress(OSError), (out / "attempts.jsonl").open("rb") as file:
@@ -176,7 +177,7 @@ def memory(n_attempts: int, work: Path) -> None:
                 lines, size = lines + new.count(b"\n"), size + len(new)
             points.append((lines, resident(process.pid)))
             time.sleep(0.25)
-    assert process.returncode == 0
+    assert process.returncode == 0, (work / "log").read_text()
     at = {
         mark: next((mb for n, mb in points if n >= mark), 0.0) for mark in (1000, 5000, 10_000, 15_000, 20_000, 25_000)
     }

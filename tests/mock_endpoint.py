@@ -499,6 +499,7 @@ def main() -> None:
     parser.add_argument("--tasks", default="toy", help="tasks that it knows the right programs of (default: toy)")
     parser.add_argument("--bundle", type=int, default=5)
     parser.add_argument("--right", default="0.1,0.3,0.6", help="how often it is right: bare, refined, with another's")
+    parser.add_argument("--nearly", type=float, default=0.6, help="share of inputs that a wrong one gets right")
     parser.add_argument("--key", help="ask for this key")
     parser.add_argument("--context", type=int, help="tokens")
     a = parser.parse_args()
@@ -509,7 +510,7 @@ def main() -> None:
     mean, sigma = map(float, a.latency.split(","))
     p, q, r = map(float, a.right.split(","))
     mock = MockEndpoint(
-        knows(known, (p, q, r)),
+        knows(known, (p, q, r), a.nearly),
         at_random(a.fail),
         lognormal(mean, sigma) if mean else lambda request: 0.0,
         slots=a.slots,

@@ -544,7 +544,7 @@ def judge(a: argparse.Namespace, choice: Choice) -> int:
 
     with Log(Path(a.out) / "judge") as log:
         code, old = DONE, log.read("config.json")
-        if old and len(log):  # answers of another judge are no answers of this one
+        if old and log.begun:  # answers of another judge are no answers of this one
             a.model = a.model or old["identity"]["model"]
             log.settle(_judge_identity(a, a.model), {})
         if not asyncio.run(_all_there(log, a, play)):

@@ -9,6 +9,9 @@ system (the system prompt that went before the prompt, null for none), rerun, pa
 with), model, on_policy (true where the model had seen the bare prompt alone: other rows are off-policy for it and need
 SFT or distillation, not an importance ratio), revision and licence of the task set.
 
+The text is the program in a fence, never the reply as it was sampled (attempts.jsonl holds that, under the same slot):
+rows are for supervised fine-tuning and distillation, on_policy or not.
+
 Left out: base and noise-run programs, and tasks of which the base group did not fail as a whole.
 """
 

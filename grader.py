@@ -745,7 +745,7 @@ class Grader:
     async def _check(self, check: Check) -> tuple[str, bool]:
         if self.tier not in check.tiers:
             return check.name, True
-        limits = sandbox.Limits(check.cpu_seconds, check.asleep_seconds, 20.0, 96 << 20, 1 << 16, 0)
+        limits = sandbox.Limits(check.cpu_seconds, check.asleep_seconds, 20.0, 64 << 20, 1 << 16, 0)
         output = (await self._outputs(check.program, [check.stdin], limits, retry=False))[0]
         return check.name, output.outcome in check.outcomes and (
             not check.stdouts or output.stdout.strip() in check.stdouts

@@ -580,7 +580,7 @@ def _hidden_section(r: Results) -> str:
                 gaps.append([f"{arm}, {name}", *cells])
         gap = ((row.get("against_resample") or row.get("moved")) or {}).get("gap") or {}
         lo = (gap.get("interval") or [None])[0]
-        if lo is not None and lo > 0:
+        if arm != CONTROL and lo is not None and lo > 0:  # fresh draws cannot climb
             loud.append(arm)
     said = "The share of programs that pass every visible test, and the share that pass every hidden test too."
     if loud:

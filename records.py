@@ -281,6 +281,11 @@ class Log(Folder):
     def __len__(self) -> int:
         return len(self._where)
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything was paid for under the folder's settings: attempts, or replies that wait for a grade."""
+        return bool(self._where or self.owed())
+
     def add_card(self, card: dict[str, Any]) -> None:
         """File a task's card once. RecordsError where the folder knows the task with other words or tests."""
         if card["id"] not in self._cards:
@@ -303,7 +308,7 @@ class Log(Folder):
         RecordsError where the identity differs or the plan shrinks.
         """
         config = self.read("config.json")
-        if config is None or not len(self):
+        if config is None or not self.begun:
             return []
         old = config["identity"]
         other = [key for key in {**old, **identity} if old.get(key) != identity.get(key)]

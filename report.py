@@ -164,9 +164,16 @@ def _arms_text(r: Results, paper: Paper) -> list[str]:
         return paper.wrap(verdict.get("sentence") or "No task was given to the arms.")
     band = " in the near-miss band" if r.get("band") == "near-miss" else ""
     lines = paper.wrap(
-        f"{budget['B']} more attempts on each of {plural(given, 'all-fail task')}{band}: "
+        f"{plural(budget['B'], 'more attempt')} on each of {plural(given, 'all-fail task')}{band}: "
         f"{plural(budget['N'], 'particle')}, {plural(budget['R'], 'round')}"
     )
+    if budget["R"] == 1:
+        lines += paper.wrap("With one round nothing is refined: every arm is so many fresh draws.")
+    if (r.get("identity") or {}).get("share_round0"):
+        lines += paper.wrap(
+            "Round 0 was drawn once and counts in every arm: what the arms found there is the same, so they differ by "
+            "their later rounds alone, and no two of them are independent."
+        )
     primary = verdict.get("primary_metric", "rescue_rate")
     if primary == "per_sample":
         lines += _per_sample_table(r, paper)
@@ -277,11 +284,13 @@ def _climb_text(r: Results, paper: Paper) -> list[str]:
     for arm, row in climb.items():
         gap = ((row.get("against_resample") or row.get("moved")) or {}).get("gap") or {}
         lo, hi = gap.get("interval") or (None, None)
-        if lo is not None and hi is not None and lo > 0:
+        if arm != CONTROL and lo is not None and hi is not None and lo > 0:  # fresh draws cannot climb
             beside = f" beyond {CONTROL}'s" if row.get("against_resample") else ""
+            on = f" on {plural(row['moved']['n'], 'task')}" if row.get("moved") else ""
             lines += paper.wrap(
-                f"{arm} climbs the shown tests without the hidden ones: its shown share moved "
-                f"{points(gap['mean'])} points {within([lo, hi])} further than its hidden share{beside}.",
+                f"{arm} climbs the shown tests without the hidden ones: from the first to the last round{on} its share "
+                f"of programs that pass every shown test moved {points(gap['mean'])} points {within([lo, hi])} further "
+                f"than its mean share of hidden tests passed{beside}.",
             )
     return lines
 
@@ -397,14 +406,15 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     price = config["price"]
     usd = f", at most {(given * price[0] + made * price[1]) / 1e6:,.2f} usd" if price else ""
     sent = "top_p not sent" if identity["as_published"] else f"top_p {identity['top_p']:g}"
-    powers = ", ".join(f"{share(row['power_holm'])} if {name}" for name, row in plan["power"].items() if row["tasks"])
+    shares = {"all": "all tasks are", "half": "half are", "quarter": "a quarter is"}
+    powers = ", ".join(f"{share(plan['power'][key]['power_holm'])} if {said}" for key, said in shares.items())
     lines = [
         f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}{median}; left out: {out}",
         *data["notes"],
         f"calls: at most {calls['largest']:,}: "
         + ", ".join(f"{calls[key]:,} {name}" for key, name in stages.items() if calls[key]),
         f"tokens: at most {made:,} out, about {given:,} in{usd}",
-        f"chance to see {plan['power_assumes'].split(';')[0]}: {powers} of the tasks are all-fail",
+        f"chance to see {plan['power_assumes'].split(';')[0]}: {powers} all-fail",
         f"policy: {server['model']}, temperature {identity['temperature']:g}, {sent}, thinking {identity['thinking']}, "
         f"{identity['max_tokens']:,} tokens a reply; what is not sent (top_k, min_p, penalties) the server decides",
         *(f"server: {line}" for line in server["facts"]),

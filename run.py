@@ -137,6 +137,9 @@ def settings(parser: Flags, argv: list[str] | None) -> argparse.Namespace:
     a.out = Path(a.out or ("out-dry" if a.dry_run else "out"))
     if a.full_budget is None:
         a.full_budget = a.tasks == "mbpp-bundle" and not a.as_published
+    chosen = [f"--{name}" for name in ("reuse", "regrade", "plan") if getattr(a, name)]
+    if len(chosen) > 1 or (a.fresh and chosen):
+        parser.error(f"{' and '.join(chosen + ['--fresh'] * a.fresh)} exclude each other: give one")
     if "usd" in a.stop_after and not a.price:
         parser.error("--stop-after usd= needs --price IN,OUT")
     if a.noise_runs and "resample" not in a.arms:
@@ -279,7 +282,7 @@ def write_down(
     log: Log, a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any], grader: Any, changed: list[str]
 ) -> dict[str, Any]:
     """config.json and plan.json, before the first sample; later what has grown, as an amendment: the plan now."""
-    old = log.config if len(log) else {}
+    old = log.config if log.begun else {}
     config = {**config_of(a, data, server), "tier": grader.tier, "rules": grader.rules}
     config |= {key: old[key] for key in ("grades", "started") if key in old}
     if old and old["rules"] != grader.rules:
@@ -310,7 +313,7 @@ def make(a: argparse.Namespace, folder: Folder) -> int:
     with Log(a.out) as log:
         for line in log.mended:
             note(line)
-        if old and len(log):
+        if old and log.begun:
             a.model = a.model or old["identity"]["model"]
             if not log.settle(identity_of(a, a.model, data), plan_of(a)) and asyncio.run(nothing_left(log, a)):
                 note("nothing is left to ask")

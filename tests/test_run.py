@@ -478,6 +478,8 @@ def test_a_regrade_names_what_changes_makes_no_call_and_keeps_the_old_grades(go,
         (["--reuse"], "holds no run"),
         (["--regrade"], "holds no run"),
         (["--dry-run", "--tasks", "toy"], "--dry-run"),
+        (["--reuse", "--plan"], "--reuse and --plan exclude each other"),
+        (["--regrade", "--fresh"], "--regrade and --fresh exclude each other"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(go, argv, says):

@@ -8,11 +8,13 @@ import itertools
 import json
 import os
 import random
+import re
 import resource
 import signal
 import sqlite3
 import subprocess
 import sys
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -32,6 +34,7 @@ from records import Folder
 from sql import EMPTY, FAILS, OPEN, Bench, Form, cell_f1, close, extract_sql, is_query, same_rows, tied, worth
 from sql_calibrate import score
 from swarm import Slot
+from tasks import Options
 from tests.hub import Repo, serve
 from tests.mock_endpoint import serving
 
@@ -855,3 +858,21 @@ def test_the_default_set_from_the_hub(tmp_path):
     assert config["data"]["left_out"] == {"gold is no query": 1, FAILS: 1}
     assert config["identity"]["revision"] == "a" * 40 and config["data"]["licence"] == "Apache-2.0"
     assert {a.task_id for a in Folder(tmp_path / "out").attempts()} == {"gretel-5097", "gretel-14"}
+
+
+def test_the_conversions_of_the_readme(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for place in ("spider/database/shop", "bird/dev_databases/shop"):
+        Path(place).mkdir(parents=True)
+        db = sqlite3.connect(f"{place}/shop.sqlite")
+        db.executescript(ITEMS)
+        db.close()
+    row = {"db_id": "shop", "question": "How many?"}
+    Path("spider/dev.json").write_text(json.dumps([row | {"query": "SELECT 4"}]))
+    Path("bird/dev.json").write_text(json.dumps([row | {"question_id": 7, "evidence": "count", "SQL": "SELECT 4"}]))
+    blocks = re.findall(r"(?:^    .*\n)+", (ROOT / "README.md").read_text(), re.M)
+    for block in [block for block in blocks if "gold_sql" in block and "import json" in block]:
+        subprocess.run([sys.executable, "-c", textwrap.dedent(block)], check=True, timeout=60)
+    for name, task_id in (("spider", "0"), ("bird", "7")):
+        (task,) = sql_calibrate.own_rows(Path(f"{name}.jsonl"), Options(), {})
+        assert (task.id, sql_calibrate.golds_of(task)) == (task_id, ["SELECT 4"]) and Path(task.reference).is_file()

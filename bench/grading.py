@@ -246,7 +246,7 @@ def main() -> None:
             continue
         kind = "assert" if name == "asserts" else "stdio"
         program, tests = (ASSERT, ASSERTS_TEXT) if kind == "assert" else stdin_tests(name)
-        n = {"20 ms loop": 4, "asserts": 60}.get(name, 20) // (2 if a.quick else 1)  # programs
+        n = {"20 ms loop": 3, "asserts": 40}.get(name, 10) // (2 if a.quick else 1)  # programs
         slopes: dict[str, list[float]] = {c: [] for c in contenders}
         speeds: dict[str, list[float]] = {c: [] for c in contenders}
         for repetition in range(repetitions):

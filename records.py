@@ -6,7 +6,8 @@
     attempts.jsonl   what was paid: one attempt a line, appended as soon as it is graded, never rewritten
     checks.jsonl     what was computed: a saved program run on named tests, a letter a test
     events.jsonl     requests sent, answered, retried, refused; faults, budgets, starts and ends
-    owed.jsonl       replies paid and not yet graded: used first at the next start
+    owed.jsonl       replies paid and not yet graded: used first at the next start. A journal: rows of slots that are
+                     filed by now are done with, and leave at the end of a start
     results.json, rescued.jsonl, report.html, calibration.json      made from the files above, whole or not at all
 
 The contract. A line ends at `\\n` and nowhere else. A line is appended in one piece or taken back. One process writes

@@ -42,6 +42,7 @@ from session import (
     DONE,
     ENDPOINT,
     GRADER,
+    INTERRUPTED,
     LIMIT,
     VERSION,
     Budget,
@@ -55,6 +56,7 @@ from session import (
     note,
     policy_of,
     sampling,
+    stop,
     versions,
     without_login,
 )
@@ -390,6 +392,8 @@ def main(argv: list[str] | None = None) -> int:
         return complain(why)
     except DiskFault as why:
         return complain(why, GRADER)
+    except KeyboardInterrupt:  # before the first sample, or again while the run winds up
+        return stop(INTERRUPTED, "interrupted; what was written stays")
 
 
 if __name__ == "__main__":

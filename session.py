@@ -196,6 +196,8 @@ class Session:
             self._drawing.discard(slot)
             shas = {"task_sha": task.digest, "prompt_sha": prompt.sha()}
             self._in_hand[slot] = {"slot": list(slot), **shas, "reply": reply._asdict()}
+            if paid is None:  # what is paid is on disk before it waits for its grade
+                self.log.append(OWED, self._in_hand[slot])
 
         try:
             paid = None
@@ -244,9 +246,7 @@ class Session:
             if land == "nothing" or (land == "paid" and slot not in self._in_hand):
                 flight.cancel()
         await asyncio.gather(*flights.values(), return_exceptions=True)
-        rows = [*self._in_hand.values(), *self._owed.values()]
-        if rows or (self.log.path / OWED).exists():
-            self.log.rewrite(OWED, rows)
+        self.log.rewrite(OWED, [*self._in_hand.values(), *self._owed.values()])
 
 
 def _attempt(task: Task, slot: Slot, prompt: Prompt, seed: int, reply: Reply, grade: Grade) -> Attempt:

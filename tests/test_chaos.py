@@ -102,6 +102,11 @@ def rows(path: Path) -> list[str]:
     return sorted(path.read_text().splitlines())
 
 
+def owed_seeds(out: Path) -> set[int]:
+    """The seeds of replies that were paid and wait for their grade."""
+    return {Slot(*row["slot"]).seed(0) for row in lines(out / OWED)}
+
+
 def told(out: Path) -> tuple[Any, list[str]]:
     return numbers(json.loads((out / "results.json").read_text())), rows(out / "rescued.jsonl")
 
@@ -143,10 +148,10 @@ def test_killed_at_random_moments_and_continued_it_comes_to_the_same(tmp_path: P
             seeds = Counter(request.seed for request in mock.answered[before:])
             assert not on_disk & {request.seed for request in asked if not request.probe}, "asked what was on disk"
             assert max(seeds.values(), default=0) <= 1, "answered twice within one start"
-            on_disk = {row["seed"] for row in lines(out / ATTEMPTS)}
+            on_disk = {row["seed"] for row in lines(out / ATTEMPTS)} | owed_seeds(out)
             lost = set(seeds) - on_disk
             open_at_kills.update(lost)
-            assert len(lost) <= 5 * CONCURRENCY + CONCURRENCY and (process.returncode or not lost)
+            assert len(lost) <= CONCURRENCY and (process.returncode or not lost)  # answers that nobody had read yet
             ended += process.returncode == 0
             if start >= KILLS and process.returncode == 0:
                 break

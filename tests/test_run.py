@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import run
-from records import ATTEMPTS, Folder
+from records import ATTEMPTS, Folder, Log
 from swarm import PLAIN, Slot, bare
 from tasks import load
 from tests.mock_endpoint import Fault, always, serving
@@ -69,9 +69,8 @@ def wrong(request):
 
 def kept_rows(path: Path) -> list[dict]:
     """What is paid and on disk: attempts, and replies that wait for their grade."""
-    folder = Folder(path)
-    owed = [dict(zip(Slot._fields, row["slot"], strict=True)) for row in folder.rows("owed.jsonl")]
-    return [*(vars(attempt) for attempt in folder.attempts()), *owed]
+    with Log(path) as log:
+        return [*(attempt.slot._asdict() for attempt in log.attempts()), *(slot._asdict() for slot in log.owed())]
 
 
 def results(path: Path) -> dict:

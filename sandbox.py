@@ -25,7 +25,6 @@ import builtins
 import errno
 import gc
 import mmap
-import opcode
 import os
 import resource
 import select
@@ -405,9 +404,24 @@ _WARM = frozenset(
 )
 
 
+_operations: list[int] = []  # the numbers of IMPORT_NAME and EXTENDED_ARG
+
+
+def _learn_operations() -> None:
+    """In a worker: learn them without mapping one more library into every process."""
+    kept = sys.modules.get("_opcode")
+    sys.modules["_opcode"] = None  # type: ignore[assignment]
+    import opcode
+
+    _operations[:] = opcode.opmap["IMPORT_NAME"], opcode.opmap["EXTENDED_ARG"]
+    del sys.modules["opcode"], sys.modules["_opcode"]  # a program that wants them gets them whole
+    if kept:
+        sys.modules["_opcode"] = kept
+
+
 def _imported(code: Any) -> set[str]:
     """The top names of all modules that the code imports anywhere."""
-    name_op, extended = opcode.opmap["IMPORT_NAME"], opcode.opmap["EXTENDED_ARG"]
+    name_op, extended = _operations
     found: set[str] = set()
     todo = [code]
     while todo:
@@ -794,9 +808,9 @@ def serve(fd: int, tier: str, scratch: str) -> None:
         text = f"{why}".encode()
         _write_all(fd, _RESULT.pack(_MAGIC_RESULT, FAULT, 0, 0, 0.0, len(text)) + text)
         return
+    _learn_operations()
     for name in _ALWAYS_WARM:
         __import__(name)
-    import _socket
     import _thread
 
     _thread.stack_size(8 << 20)  # else every thread gets as much as the main one, address space for three
@@ -810,14 +824,9 @@ def serve(fd: int, tier: str, scratch: str) -> None:
     _write_all(fd, _HELLO)
     ready = select.poll()
     ready.register(fd, select.POLLIN)
-    end = _socket.socket(fileno=fd)
     while True:
-        ready.poll()
-        try:  # looked at, not read: what comes is for the program process alone
-            if not end.recv(1, _socket.MSG_PEEK):
-                os._exit(0)
-        except OSError:
-            os._exit(0)
+        if any(events & select.POLLHUP for _, events in ready.poll()):
+            os._exit(0)  # the host has gone; what else comes is for the program process alone to read
         page[:] = bytes(4096)
         try:
             pid = (os.fork if house.tier == "limits" else walls.fork)()

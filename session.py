@@ -24,7 +24,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -287,16 +287,25 @@ def _attempt(task: Task, slot: Slot, prompt: Prompt, seed: int, reply: Reply, gr
 
 async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[Any, Any, None]], at_once: int) -> None:
     """Do something to every task, so many at once. The first exception ends it; tasks are read off the event loop."""
-    room = asyncio.Semaphore(at_once)
+    room, reading = asyncio.Semaphore(at_once), asyncio.Lock()
+
+    async def following() -> Task | None:
+        async with reading:
+            return await asyncio.to_thread(next, tasks, None)
+
     try:
         async with asyncio.TaskGroup() as group:
-            while await room.acquire() and (task := await asyncio.to_thread(next, tasks, None)):
+            while await room.acquire() and (task := await asyncio.shield(following())):
                 group.create_task(do(task)).add_done_callback(lambda done: room.release())
     except BaseExceptionGroup as several:
         why: BaseException = several
         while isinstance(why, BaseExceptionGroup):
             why = why.exceptions[0]
         raise why from None
+    finally:
+        async with reading:  # a thread may be in the middle of a task
+            if isinstance(tasks, Generator):
+                tasks.close()
 
 
 class Watch:

@@ -914,7 +914,12 @@ def warnings(t: Table) -> list[str]:
     for arm, row in owing["arms"].items():
         if row["tasks"]:
             out.append(
-                f"{arm} still owes attempts on {row['tasks']} of {owing['given']} tasks, which its rates leave out."
+                f"{arm} still owes attempts on {row['tasks']} of {owing['given']} tasks, which its rates leave out"
+                + (
+                    "."
+                    if t.full_budget
+                    else ": they lean towards tasks that were rescued early, and so finished early."
+                )
             )
     for k, row in enumerate(owing["noise_runs"], 1):
         if row["tasks"]:

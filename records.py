@@ -100,7 +100,13 @@ class Folder:
         config = self.read("config.json")
         if config is None:
             raise RecordsError(f"{self.path} holds no run: make one first, or name its folder with --out")
+        if not isinstance(config, dict) or not all(isinstance(config.get(key), dict) for key in ("identity", "plan")):
+            raise RecordsError(f"{self.path / 'config.json'} is not a run's: use another --out")
         return config
+
+    @property
+    def is_run(self) -> bool:
+        return any((self.path / name).exists() for name in ("config.json", ATTEMPTS, EVENTS))
 
     @property
     def plan(self) -> dict[str, Any] | None:
@@ -186,16 +192,22 @@ class Log(Folder):
             import fcntl
         except ImportError:
             raise RecordsError("sampling needs Linux or macOS: use a container or WSL") from None
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(self.path, os.O_RDONLY)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.path, os.O_RDONLY)
+        except OSError as why:
+            raise RecordsError(f"{self.path} cannot be opened ({why.strerror}): use another --out") from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._lock)
             raise RecordsError(f"another process is writing to {self.path}: wait for it, or use --out") from None
         try:
-            for name in sorted(path.name for path in self.path.glob("*.jsonl")):
-                self._mend(name)
+            if not self.is_run and any(path.is_file() for path in self.path.iterdir()):
+                raise RecordsError(f"{self.path} holds files, and no run: use another --out")
+            for name in (ATTEMPTS, CARDS, CHECKS, EVENTS, OWED):
+                if (self.path / name).exists():
+                    self._mend(name)
             for at, line in self.lines(ATTEMPTS):
                 self._where.setdefault(parse_attempt(line).slot, (at, len(line)))
             self._cards = {row["id"]: row["digest"] for row in self.rows(CARDS)}

@@ -304,9 +304,10 @@ def write_down(
 
 def make(a: argparse.Namespace, folder: Folder) -> int:
     """Sample what the folder lacks: the exit code."""
-    old = folder.read("config.json")
-    if old and old["dry_run"] != a.dry_run and not a.fresh:
-        raise RecordsError(f"{a.out} holds a {'dry' if old['dry_run'] else 'real'} run: use another --out, or --fresh")
+    old = folder.config if (a.out / "config.json").exists() else None
+    if old and old.get("dry_run") != a.dry_run and not a.fresh:
+        kind = {True: "a dry run", False: "a real run"}.get(old.get("dry_run"), "another command's run")
+        raise RecordsError(f"{a.out} holds {kind}: use another --out, or --fresh")
     data = survey(a)
     if a.plan:
         return plan_only(a, data)

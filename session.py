@@ -416,10 +416,16 @@ def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:
 
 def move_aside(out: Path) -> None:
     """--fresh: an old folder gets another name; nothing is ever deleted."""
-    if out.exists():
-        aside = next(path for k in itertools.count(1) if not (path := out.with_name(f"{out.name}.{k}")).exists())
-        out.rename(aside)
-        note(f"the old folder is {aside} now")
+    if not out.exists():
+        return
+    with Log(out) as log:  # nobody else is writing to it, and it is a run's or empty
+        here = log.path.resolve()
+        aside = next(path for k in itertools.count(1) if not (path := here.with_name(f"{here.name}.{k}")).exists())
+        try:
+            here.rename(aside)
+        except OSError as why:
+            raise RecordsError(f"{out} cannot be moved aside ({why.strerror}): use another --out") from None
+    note(f"the old folder is {aside} now")
 
 
 def versions() -> dict[str, str | None]:

@@ -229,8 +229,12 @@ def _can_be_read_by_anyone(path: str) -> bool:
     return True
 
 
-def _become_nobody_in_particular(scratch: str, number: int) -> None:
-    """Take a user id that nobody else has, so that counts and signals stay among this worker's own."""
+def _become_nobody_in_particular(scratch: str) -> None:
+    """Take a user id that nobody else has, so that counts and signals stay among this worker's own.
+
+    By lot: containers of one machine share its users, and process ids repeat from one to the next.
+    """
+    number = int.from_bytes(os.urandom(3), "little")
     for uid in (1_900_000_000 + number, 60_000 + number % 5000):  # containers may have 65,536 ids only
         try:
             os.chown(scratch, uid, uid)
@@ -374,7 +378,7 @@ class Walls:
                         "limits alone do not hold a program of root, and no other user can read this Python; "
                         "run as an ordinary user, or with a Python that is not in a private folder"
                     )
-                _become_nobody_in_particular(scratch, os.getpid())
+                _become_nobody_in_particular(scratch)
         else:
             if sys.platform != "linux" or os.uname().machine not in MACHINE:
                 raise Denied(f"{sys.platform} on {os.uname().machine}: Landlock and seccomp filters are not there")
@@ -383,7 +387,7 @@ class Walls:
 
     def _build(self, keep: int) -> None:
         machine, arch = MACHINE[os.uname().machine]
-        own_user, number = os.geteuid() == 0, os.getpid()
+        own_user = os.geteuid() == 0
         if self.tier == "full":
             own_user = not _unshare() and own_user
             self._step_inside(keep)
@@ -394,7 +398,7 @@ class Walls:
         _call("no_new_privs", _libc.prctl, _NO_NEW_PRIVS, 1, 0, 0, 0)
         self.ruleset = _ruleset(self.scratch)
         if own_user:
-            _become_nobody_in_particular(self.scratch, number)
+            _become_nobody_in_particular(self.scratch)
         _drop_capabilities()
         _check_library()
         if own_user or self.tier == "full":  # counted per user, so only where this worker has one to itself

@@ -651,6 +651,7 @@ def test_a_program_that_kills_two_workers_has_failed_if_a_third_is_well(monkeypa
     assert graded(work) == ("runtime_error", "RR", "", 2, True)
 
 
+@pytest.mark.slow
 def test_a_program_that_kills_two_workers_is_a_fault_if_the_third_is_ill(monkeypatch):
     async def work(judge):
         real = sandbox.Worker.begin

@@ -913,14 +913,9 @@ def warnings(t: Table) -> list[str]:
         out.append(f"{owing['base_tasks']} of {len(t.tasks)} tasks lack base attempts and count nowhere.")
     for arm, row in owing["arms"].items():
         if row["tasks"]:
-            out.append(
-                f"{arm} still owes attempts on {row['tasks']} of {owing['given']} tasks, which its rates leave out"
-                + (
-                    "."
-                    if t.full_budget
-                    else ": they lean towards tasks that were rescued early, and so finished early."
-                )
-            )
+            lean = "" if t.full_budget else ": they lean towards tasks rescued early, and so finished early"
+            left = f"{arm} still owes attempts on {row['tasks']} of {owing['given']} tasks"
+            out.append(f"{left}, which its rates leave out{lean}.")
     for k, row in enumerate(owing["noise_runs"], 1):
         if row["tasks"]:
             out.append(f"Noise run {k} still owes attempts on {row['tasks']} tasks, which the bands leave out.")

@@ -306,7 +306,7 @@ def make(a: argparse.Namespace, folder: Folder) -> int:
     """Sample what the folder lacks: the exit code."""
     old = folder.config if (a.out / "config.json").exists() else None
     if old and old.get("dry_run") != a.dry_run and not a.fresh:
-        kind = {True: "a dry run", False: "a real run"}.get(old.get("dry_run"), "another command's run")
+        kind = "a dry run" if old.get("dry_run") else "a real run" if "dry_run" in old else "another command's run"
         raise RecordsError(f"{a.out} holds {kind}: use another --out, or --fresh")
     data = survey(a)
     if a.plan:

@@ -215,6 +215,7 @@ def test_a_card_is_filed_once_and_its_task_may_not_change(tmp_path):
             "functions": [], "tags": {}, "digest": "d", "hidden_total": 1}  # fmt: skip
     for _ in range(2):
         with Log(tmp_path) as log:
+            log.append(EVENTS, {"event": "start"})
             log.add_card(card)
             log.add_card(card)
             with pytest.raises(RecordsError, match="task t has changed"):
@@ -227,4 +228,27 @@ def test_no_run_says_so(tmp_path):
         _ = Folder(tmp_path / "none").config
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(RecordsError, match="cannot be read"):
+        _ = Folder(tmp_path).config
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    ours = {"tasks.jsonl": b"# a note\n{}\r\n\n", "user.jsonl": b"not json\n"}
+    for name, content in ours.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(RecordsError, match="holds files, and no run"), Log(tmp_path):
+        pass
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == ours
+    filled(tmp_path / "run")
+    (tmp_path / "run" / "user.jsonl").write_bytes(b"not json\n")
+    assert held(tmp_path / "run") == list(range(6))
+    assert (tmp_path / "run" / "user.jsonl").read_bytes() == b"not json\n"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordsError, match="cannot be opened"), Log(tmp_path / "file"):
+        pass
+
+
+@pytest.mark.parametrize("content", ["[1]", '{"x": 1}', '{"identity": 1, "plan": {}}'])
+def test_a_config_of_something_else_is_said_so(tmp_path, content):
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(RecordsError, match="is not a run's"):
         _ = Folder(tmp_path).config

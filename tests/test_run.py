@@ -516,6 +516,13 @@ def test_fresh_moves_the_old_folder_aside(go, tmp_path):
     old = (tmp_path / "out" / ATTEMPTS).read_bytes()
     assert go("--dry-run", "--fresh", "--seed", "1", *SMALL)[0] == 0
     assert (tmp_path / "out.1" / ATTEMPTS).read_bytes() == old
+    with Log(tmp_path / "out"):  # somebody writes to it
+        code, _, err = go("--dry-run", "--fresh")
+    assert code == 2 and "another process" in err and not (tmp_path / "out.2").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("")
+    code, _, err = go("--dry-run", "--fresh", out="mine")
+    assert code == 2 and "no run" in err and (tmp_path / "mine" / "thesis.tex").exists()
 
 
 def test_the_dry_run_is_the_same_in_every_folder_asks_nothing_twice_and_stays_off_a_real_run(go, tmp_path, three):

@@ -78,7 +78,7 @@ def attempts(out: Path) -> list[dict[str, Any]]:
 
 
 def slots(n_slots: int, work: Path) -> None:
-    n_tasks, tasks, out = 4 * n_slots, work / "tasks.jsonl", work / "out"
+    n_tasks, tasks, out = n_slots + 192, work / "tasks.jsonl", work / "out"
     write_tasks(tasks, n_tasks)
     flags = ["--base-samples", "4", "--particles", "4", "--rounds", "2", "--arms", "resample,ring"]
     with mock(tasks, "--latency", "4,1", "--right", "0,0.02,0.05", "--slots", str(n_slots)) as url:

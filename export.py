@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from records import dumps
+from records import RecordsError, dumps
 from swarm import PLAIN, Attempt, Style, bare, fenced, same_program
 from tasks import Task
 
@@ -42,12 +42,14 @@ def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: dict[str, An
     style = Style(system, identity["no_comments"])
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for attempt in rescues(passing, config):
+        if attempt.task_id not in tasks:
+            raise RecordsError(f"the card of {attempt.task_id} cannot be read: repeat the run, which writes it anew")
         assert attempt.code is not None  # it passed
-        prompt = bare(tasks[attempt.task_id], style).messages[-1]["content"]
+        prompt = bare(tasks[attempt.task_id].shown(), style)
         text = fenced(attempt.code, "python")
         row = {
             "task_id": attempt.task_id,
-            "prompt": prompt,
+            "prompt": prompt.messages[-1]["content"],
             "final_text": text,
             "reward": 1,
             "source": attempt.arm,
@@ -58,7 +60,7 @@ def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: dict[str, An
             "particle": attempt.particle,
             "seed": attempt.seed,
             "model": identity["model"],
-            "on_policy": attempt.parent is None and attempt.social is None,
+            "on_policy": attempt.prompt_sha == prompt.sha(),
             "revision": identity["revision"],
             "licence": config["data"]["licence"],
         }

@@ -437,7 +437,8 @@ def outcomes(t: Table) -> dict[str, Any]:
             by_name, key=lambda outcome: (list(LETTERS).index(outcome) if outcome in LETTERS else 99, outcome)
         )
         cut = int(c["truncated"][rows].sum())
-        distinct = len(set(zip(c["task"][rows].tolist(), c["reply"][rows].tolist(), strict=True)))
+        drawn = rows[(c["outcome"][rows] != "context_overflow") & ~c["empty"][rows].astype(bool)]
+        distinct = len(set(zip(c["task"][drawn].tolist(), c["reply"][drawn].tolist(), strict=True)))
         out[name] = {
             "n": n,
             "counts": {outcome: by_name[outcome] for outcome in ranked},
@@ -446,7 +447,7 @@ def outcomes(t: Table) -> dict[str, Any]:
             "truncated_warning": cut > TRUNCATED_WARNING * n,
             "cut_while_thinking": int(c["thinking"][rows].sum()),
             "empty": int(c["empty"][rows].sum()),
-            "identical": n - distinct,  # replies that repeat another one on the same task
+            "identical": len(drawn) - distinct,  # replies that repeat another one on the same task
         }
     return out
 
@@ -926,6 +927,11 @@ def warnings(t: Table) -> list[str]:
     elif int(t.given.sum()) == 1:
         out.append("Only 1 task was given to the arms: an interval is not meaningful with 1 task.")
     for name, row in outcomes(t).items():
+        if overflowed := row["counts"].get("context_overflow"):
+            out.append(
+                f"{name}: {overflowed} of {row['n']} prompts did not fit the server's context and count as failures; "
+                "lower --max-tokens, or serve a longer context."
+            )
         if row["truncated_warning"]:
             cut = f"{row['truncated']} of {row['n']} replies"
             out.append(f"{name}: {cut} were cut at max_tokens; raise --max-tokens, or read the cap into every figure.")

@@ -20,6 +20,7 @@ Telling (measure, report, export) needs `Folder`; doing needs `Log`, which holds
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -77,6 +78,11 @@ def parse_attempt(line: bytes) -> Attempt:
 
 
 # ── telling: everything that reads a folder ──────────────────────────────────────────────────────────────────────
+
+
+def _unwritable(path: Path, why: OSError) -> str:
+    mend = "make room" if why.errno in (0, errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "see who may write there"
+    return f"{path} cannot be written ({why.strerror}): {mend}, then run again"
 
 
 class Folder:
@@ -165,7 +171,7 @@ class Folder:
             os.replace(new, path)
         except OSError as why:
             new.unlink(missing_ok=True)
-            raise DiskFault(f"{path} cannot be written ({why.strerror}): make room, then run again") from None
+            raise DiskFault(_unwritable(path, why)) from None
 
     def write_json(self, name: str, value: Any) -> None:
         self.write(name, dumps(value, indent=1) + "\n")
@@ -267,9 +273,7 @@ class Log(Folder):
                 raise OSError(0, "the disk is full")
         except OSError as why:
             os.ftruncate(file, at)
-            raise DiskFault(
-                f"{self.path / name} cannot be written ({why.strerror}): make room, then run again"
-            ) from None
+            raise DiskFault(_unwritable(self.path / name, why)) from None
         return at, len(line)
 
     def rewrite(self, name: str, rows: list[dict[str, Any]]) -> None:

@@ -333,7 +333,10 @@ def _cost_text(r: Results, paper: Paper) -> list[str]:
 
     def bill(name: str, b: Mapping[str, Any], yields: str = "") -> list[str]:
         usd = [f"{b['usd']:,.2f}"] if priced else []
-        counted = [f"{b['calls']:,}", big(b["prompt_tokens"]), big(b["completion_tokens"]), span(b["cpu_seconds"])]
+        known = b["calls"] > b["tokens_unknown"]
+        mark = "≥" if b["tokens_unknown"] else ""
+        tokens = [f"{mark}{big(b[key])}" if known else "–" for key in ("prompt_tokens", "completion_tokens")]
+        counted = [f"{b['calls']:,}", *tokens, span(b["cpu_seconds"])]
         return [name, *counted, *usd, yields]
 
     for name, stage in (cost.get("stages") or {}).items():
@@ -646,7 +649,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def wants_colour() -> bool:
     """Whether stdout is a terminal and nobody asked for no colour (NO_COLOR)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        sys.stdout is not None
+        and sys.stdout.isatty()
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )
 
 
 if __name__ == "__main__":

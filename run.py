@@ -23,6 +23,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
+import os
 import shlex
 import sys
 import time
@@ -362,16 +364,27 @@ def tell(a: argparse.Namespace, folder: Folder) -> None:
         config["plan"]["margin"] = a.margin
     results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan)
     calibration = folder.read("calibration.json")
+    where = shlex.quote(str(folder.path))
+    say(
+        dumps(results, indent=1)
+        if a.json
+        else report.text(results, colour=report.wants_colour(), calibration=calibration, folder=where)
+    )
     folder.write_json("results.json", results)
     folder.write("rescued.jsonl", export.FORMATS["rows"](passing, cards, config))
-    if a.json:
-        print(dumps(results, indent=1))
-    else:
-        where = shlex.quote(str(folder.path))
-        print(report.text(results, colour=report.wants_colour(), calibration=calibration, folder=where))
     folder.write("report.html", report.page(results, attempts(), cards, config, calibration))
     for name, number in Counter(name for name, _ in folder.unreadable).items():
         note(f"{number} lines of {name} cannot be read; the next run moves them aside and asks again")
+
+
+def say(text: str) -> None:
+    """Print a report, whatever stdout is: not UTF-8, closed, or a pipe that nobody reads to its end."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(argv: list[str] | None = None) -> int:

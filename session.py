@@ -113,6 +113,8 @@ class Budget:
     def record(self, event: dict[str, Any]) -> None:
         """The policy's log. LimitReached before a first request that is one too many."""
         name = event["event"]
+        if name == "probe" and event["completion_tokens"] is None and {"tokens", "usd"} & set(self.limits):
+            raise BadInput("the server counts no tokens, so --stop-after cannot hold tokens= or usd=: use calls=")
         self.clock()
         if name == "sent":
             if event["tries"] == 1:
@@ -165,6 +167,7 @@ class Session:
         self.log, self.worker, self.seed, self.watch = log, worker, seed, watch
         self._room = room  # for requests in flight and replies that wait for their grade, together
         self._flying: dict[Slot, asyncio.Task[Attempt]] = {}
+        self._asked: dict[Slot, str] = {}  # the prompt of each slot in flight, as its sha
         self._in_hand: dict[Slot, dict[str, Any]] = {}  # paid, not yet graded
         self._drawing: set[Slot] = set()
         self._owed = log.owed()
@@ -180,7 +183,9 @@ class Session:
                 raise Owing
             flight = asyncio.create_task(self._make(self.worker, task, slot, prompt))
             flight.add_done_callback(lambda done: done.cancelled() or done.exception())
-            self._flying[slot] = flight
+            self._flying[slot], self._asked[slot] = flight, prompt.sha()
+        elif self._asked[slot] != prompt.sha():
+            raise BadInput(f"--share-round0: an arm begins with another prompt than {slot.arm}'s; leave it out")
         return await asyncio.shield(self._flying[slot])  # others may wait for it too, and a limit lets it land
 
     def _same(self, task: Task, slot: Slot, prompt: Prompt, task_sha: str, prompt_sha: str) -> None:
@@ -216,7 +221,7 @@ class Session:
             return attempt
         finally:
             self._drawing.discard(slot)
-            del self._flying[slot]
+            del self._flying[slot], self._asked[slot]
 
     def missing(self, slots: int) -> str:
         """What a free slot waits for: the end of a pause before a retry, the grader, or something to ask."""
@@ -469,6 +474,7 @@ def stop(code: int, why: object) -> int:
     """Say why a run ended before its end, and the command that continues it."""
     words = [without_login(word) for word in sys.argv if word != "--fresh"]
     note(f"{sys.argv[0].rsplit('/')[-1]}: {why}\nto continue: python {shlex.join(words)}")
+    note("with --reuse and the same --out it reports what there is")
     return code
 
 

@@ -297,7 +297,7 @@ def _events(events: Iterable[Mapping[str, Any]]) -> tuple[Counter[str], float | 
         counted[name] += 1
         counted["possibly_billed"] += bool(event.get("possibly_billed"))
         if name == "slots":
-            counted.update({key: event[key] for key in SLOT_SECONDS})
+            counted.update({key: event.get(key) or 0.0 for key in SLOT_SECONDS})
         elif name == "grader":
             counted.update({key: event[key] for key in GRADINGS})
         time = float(event.get("time") or 0.0)

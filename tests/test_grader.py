@@ -322,7 +322,7 @@ def asserts(request, shared):
     texts = [
         case.callspec.params["text"]
         for case in request.session.items
-        if "text" in getattr(case, "callspec", _No).params
+        if getattr(case, "originalname", "") == "test_an_assert_means_what_it_says"
     ]
     known = {}
 
@@ -332,10 +332,6 @@ def asserts(request, shared):
     if texts:
         known.update(zip(texts, (r.outcome for r in shared(work)), strict=True))
     return known.__getitem__
-
-
-class _No:
-    params = ()
 
 
 def test_what_the_program_is_told():

@@ -437,7 +437,7 @@ def outcomes(t: Table) -> dict[str, Any]:
             by_name, key=lambda outcome: (list(LETTERS).index(outcome) if outcome in LETTERS else 99, outcome)
         )
         cut = int(c["truncated"][rows].sum())
-        drawn = rows[(c["outcome"][rows] != "context_overflow") & ~c["empty"][rows].astype(bool)]
+        drawn = rows[c["outcome"][rows] != "context_overflow"]
         distinct = len(set(zip(c["task"][drawn].tolist(), c["reply"][drawn].tolist(), strict=True)))
         out[name] = {
             "n": n,

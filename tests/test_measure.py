@@ -291,7 +291,8 @@ def test_outcomes_add_up_to_the_attempts() -> None:
     assert all(sum(row["counts"].values()) == row["n"] for row in rows.values())
     assert rows["base"]["counts"] == {"wrong_answer": 20, "timeout": 1, "no_code": 2, "context_overflow": 1}
     assert (rows["base"]["truncated"], rows["base"]["cut_while_thinking"], rows["base"]["empty"]) == (2, 2, 2)
-    assert rows["base"]["identical"] == 2  # the copied reply, and the second empty one
+    assert rows["base"]["identical"] == 1  # the copied reply; a refused prompt has no reply that could repeat one
+    assert any("1 of 24 prompts did not fit" in line for line in results["warnings"])
     assert not rows["base"]["truncated_warning"]
     assert results["calls"] == len(attempts) - 1 and results["truncated"] == 2
     assert results["tokens"]["prompt"] == 100 * (len(attempts) - 1)

@@ -113,6 +113,7 @@ class Policy:
 
     `log` gets a dict for each event: sent, answered, retry, refused, fault; probe and waiting before the first draw. A
     `sent` that no row of the same `request` and `tries` follows may have been billed for nothing.
+    What `log` raises at a `sent` (a budget, a full disk) goes through, and that request is not made.
     Raises ValueError for arguments that cannot be used, EndpointFault for all that the network does.
     """
 

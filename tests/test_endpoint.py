@@ -449,6 +449,20 @@ def test_after_the_end_nothing_more_is_sent():
         assert len(mock.chats) == 1
 
 
+def test_a_log_that_raises_stops_the_request_before_it_is_made():
+    class Enough(Exception):
+        pass
+
+    def log(row: dict[str, Any]) -> None:
+        if row["event"] == "sent" and row["seed"] == 2:
+            raise Enough
+
+    with serving() as mock:
+        with pytest.raises(Enough):
+            run(mock, draws(3), concurrency=1, log=log)
+        assert [request.seed for request in mock.chats] == [0, 1]
+
+
 def test_answers_in_between_keep_a_bad_server_alive():
     turn = iter(range(10**9))
     with serving(faults=lambda request: None if request.probe or next(turn) % 3 == 2 else Fault()) as mock:

@@ -225,7 +225,8 @@ class Session:
 
     def missing(self, slots: int) -> str:
         """What a free slot waits for: the end of a pause before a retry, the grader, or something to ask."""
-        return "retrying" if len(self._drawing) >= slots else "grading" if self._room.locked() else "work"
+        drawing = len(self._drawing)
+        return "retrying" if drawing >= slots else "grading" if len(self._in_hand) >= slots - drawing else "work"
 
     async def play(self, task: Task, flow: Flow) -> list[Attempt]:
         """Drive one swarm to its end: all its attempts, round by round; fewer where one had to be left owed."""

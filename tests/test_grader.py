@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import itertools
 import os
 import random
 import shutil
@@ -670,8 +671,11 @@ def test_a_program_that_kills_two_workers_is_a_fault_if_the_third_is_ill(monkeyp
 
 @linux
 @pytest.mark.slow
-def test_test_processes_killed_from_outside_are_a_fault_and_no_verdict():
-    """As the kernel does when memory runs out: once is forgiven, twice stops the run."""
+@pytest.mark.parametrize("for_want_of_memory", [True, False])
+def test_test_processes_killed_from_outside(monkeypatch, for_want_of_memory):
+    """Once is forgiven. Twice is a fault where the kernel counts kills for want of memory, else the program's doing."""
+    if for_want_of_memory:
+        monkeypatch.setattr("grader._kills_for_want_of_memory", itertools.count().__next__)
 
     async def work(judge):
         async def killer(times):
@@ -691,8 +695,11 @@ def test_test_processes_killed_from_outside_are_a_fault_and_no_verdict():
         assert (await judge.run(sleepy, [("", "1")]))[0].passed
         await once
         twice = asyncio.ensure_future(killer(2))
-        with pytest.raises(GraderFault, match="killed from outside"):
-            await judge.run(sleepy + "#", [("", "1")])
+        if for_want_of_memory:
+            with pytest.raises(GraderFault, match="killed from outside"):
+                await judge.run(sleepy + "#", [("", "1")])
+        else:
+            assert not (await judge.run(sleepy + "#", [("", "1")]))[0].passed
         twice.cancel()
 
     graded(work, workers=1, tier="strict")

@@ -474,8 +474,8 @@ def complain(why: object, code: int = BAD_INPUT) -> int:
 def stop(code: int, why: object) -> int:
     """Say why a run ended before its end, and the command that continues it."""
     words = [without_login(word) for word in sys.argv if word != "--fresh"]
-    note(f"{sys.argv[0].rsplit('/')[-1]}: {why}\nto continue: python {shlex.join(words)}")
-    note("with --reuse and the same --out it reports what there is")
+    note(f"{sys.argv[0].rsplit('/')[-1]}: {why} (--reuse reports what there is)")
+    note(f"to continue: python {shlex.join(words)}")
     return code
 
 

@@ -631,7 +631,10 @@ class Grade(NamedTuple):
 
 
 class TestResult(NamedTuple):
-    """What became of one test. got, got_start: as in Grade, of a test that was not passed."""
+    """What became of one test. got, got_start: as in Grade, of a test that was not passed.
+
+    cpu_seconds: of asserts that one process has answered, each its even share.
+    """
 
     passed: bool
     outcome: str

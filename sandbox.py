@@ -3,12 +3,14 @@
     host       Worker: starts a worker process, sends programs and inputs, receives outputs      (asyncio)
       worker   serve: one per core, warm, walled in once, never sees a program or an input       (blocking)
         program process   _serve_program: compiles one program, once, and forks for each input
-          test process    _run_main or _run_call: behind the inner walls, runs the program, untrusted
+          test process    _run_main or _run_calls: behind the inner walls, runs the program, untrusted
 
 There is no answer to be found in here: what a test wants is known to the caller alone, who compares outside. A
 program runs in one of two ways. As main: it reads the input from stdin (a regular file) and prints to stdout. As a
 module: it is loaded under another name, then the input, a piece of Python, is run in its namespace, and the value that
-this leaves in `__value__` comes back as plain data (encode, decode).
+this leaves in `__value__` comes back as plain data (encode, decode). Of a module that can keep nothing from one call
+to the next (_keeps_nothing), one test process makes several calls; if anything but values and plain errors comes of
+that, each call is made again in a process of its own.
 
 The worker hands its socket to the program process and reads nothing itself, so that nothing of one program is ever in
 the memory of another. All that travels has a fixed header and raw bytes; what comes from a test process is bytes that
@@ -69,6 +71,7 @@ _END = 0xFFFFFFFF  # in place of a length: no more tests, the next is another pr
 _RESULT = struct.Struct("<4sBiBdI")  # worker to host: magic, outcome, status, ran, CPU seconds, length; then stdout
 _MAGIC_JOB, _MAGIC_RESULT, _HELLO = b"JOB1", b"RES1", b"UP01"
 _HELD_BYTES = 1 << 18  # results that wait to be sent together
+_SHARED, _SHARED_SECONDS = 64, 0.5  # the most calls that one test process makes, and the CPU time that it may take
 _LOOK_SECONDS = 0.05  # how soon, and in tiers that need it how often, a running program is looked at
 
 
@@ -369,29 +372,56 @@ def _run_main(page: mmap.mmap, code: Any, last_words: bool) -> None:
     _leave(page, _guarded(page, exec, code, _scope("__main__")), last_words)
 
 
-def _run_call(page: mmap.mmap, code: Any, call: Any, given: bytes) -> None:
-    _leave(page, _guarded(page, _call, code, call, given, _scope("program")))
+def _run_calls(page: mmap.mmap, code: Any, calls: list[tuple[Any, bytes]]) -> None:
+    work = _one_call if len(calls) == 1 else _calls
+    _leave(page, _guarded(page, work, code, calls, _scope("program")))
 
 
-def _call(code: Any, call: Any, given: bytes, scope: dict[str, Any]) -> None:
+def _one_call(code: Any, calls: list[tuple[Any, bytes]], scope: dict[str, Any]) -> None:
     exec(code, scope)
+    try:
+        _write_all(_VALUE_FD, _value(*calls[0], scope))
+    except BadValue as error:
+        _write_all(_VALUE_FD, _named(error))
+        raise
+
+
+def _calls(code: Any, calls: list[tuple[Any, bytes]], scope: dict[str, Any]) -> None:
+    """Write a record for each call. What is no plain error ends it all, and each will be made by itself."""
+    exec(code, scope)
+    for call, given in calls:
+        outcome, data = ENDED, b""
+        try:
+            data = _value(call, given, scope)
+        except BadValue as error:
+            outcome, data = BAD_VALUE, _named(error)
+        except Exception as error:
+            outcome = _hint_for(error)
+            if outcome != RUNTIME_ERROR:
+                raise
+        scope.pop("__value__", None)
+        _write_all(_VALUE_FD, _RECORD.pack(outcome, len(data)) + data)
+
+
+def _value(call: Any, given: bytes, scope: dict[str, Any]) -> bytes:
+    """What a call leaves: the size of the value encoded, the value encoded, its repr. Raises what the call raises."""
     scope.update(__encode__=encode, __decode__=decode, __given__=decode(given) if given else None)
     exec(call, scope)
     value = scope["__value__"]
-    try:
-        if type(value) in _ITERATORS:
-            kind, value = type(value).__name__, _drained(value)
-            data, text = encode(iter(value)), f"<{kind}> {value!r}"
-        else:
-            data, text = encode(value), repr(value)
-    except BadValue as error:
-        _write_all(_VALUE_FD, str(error).encode("utf-8", "replace")[:200])
-        raise
-    text_bytes = text[:VALUE_BYTES].encode("utf-8", "replace")
-    _write_all(_VALUE_FD, _COUNT.pack(len(data)) + data + text_bytes)
+    if type(value) in _ITERATORS:
+        kind, value = type(value).__name__, _drained(value)
+        data, text = encode(iter(value)), f"<{kind}> {value!r}"
+    else:
+        data, text = encode(value), repr(value)
+    return _COUNT.pack(len(data)) + data + text[:VALUE_BYTES].encode("utf-8", "replace")
+
+
+def _named(error: BadValue) -> bytes:
+    return str(error).encode("utf-8", "replace")[:200]
 
 
 _VALUE_FD = walls.DESCRIPTORS - 1
+_RECORD = struct.Struct("<BI")  # in a file of several values: outcome, length; then the value
 
 
 # ── program process: trusted, compiles and supervises ────────────────────────────────────────────────────────────────
@@ -404,29 +434,52 @@ _WARM = frozenset(
 )
 
 
-_operations: list[int] = []  # the numbers of IMPORT_NAME and EXTENDED_ARG
+# A module whose code holds nothing but this cannot keep anything from one call of its functions to the next: it binds
+# functions, constants and harmless modules, and no function binds a name or an attribute outside itself. The test is
+# on compiled code, and whatever it does not know, it refuses; a refusal costs time and changes no verdict.
+_BINDING = """
+    RESUME NOP CACHE EXTENDED_ARG LOAD_CONST LOAD_SMALL_INT LOAD_NAME STORE_NAME POP_TOP MAKE_FUNCTION
+    SET_FUNCTION_ATTRIBUTE IMPORT_NAME IMPORT_FROM BUILD_TUPLE BINARY_SUBSCR RETURN_VALUE RETURN_CONST"""
+_KEEPING = "STORE_GLOBAL DELETE_GLOBAL STORE_ATTR DELETE_ATTR STORE_NAME DELETE_NAME LOAD_BUILD_CLASS"
+_HARMLESS = frozenset("bisect cmath collections copy functools heapq itertools math operator re string typing".split())
+_KEEPERS = frozenset(
+    "attrgetter breakpoint cache delattr eval exec exit getattr globals help input lru_cache methodcaller open "
+    "quit setattr singledispatch update_wrapper vars wraps".split()
+) | (sys.stdlib_module_names - _HARMLESS)
+
+_Operations = namedtuple("_Operations", "import_name extended binding keeping")
+_operations: Any = None  # the numbers that this Python gives to the above
 
 
 def _learn_operations() -> None:
     """In a worker: learn them without mapping one more library into every process."""
+    global _operations
     kept = sys.modules.get("_opcode")
     sys.modules["_opcode"] = None  # type: ignore[assignment]
-    import opcode
+    from opcode import opmap
 
-    _operations[:] = opcode.opmap["IMPORT_NAME"], opcode.opmap["EXTENDED_ARG"]
+    def known(names: str) -> bytes:
+        return bytes(opmap[name] for name in names.split() if name in opmap)
+
+    _operations = _Operations(opmap["IMPORT_NAME"], opmap["EXTENDED_ARG"], known(_BINDING), known(_KEEPING))
     del sys.modules["opcode"], sys.modules["_opcode"]  # a program that wants them gets them whole
     if kept:
         sys.modules["_opcode"] = kept
 
 
-def _imported(code: Any) -> set[str]:
-    """The top names of all modules that the code imports anywhere."""
-    name_op, extended = _operations
+def _codes(code: Any) -> list[Any]:
+    """The code and all codes in it, outermost first."""
+    found = [code]
+    for one in found:
+        found += [const for const in one.co_consts if type(const) is type(code)]
+    return found
+
+
+def _imported(codes: list[Any]) -> set[str]:
+    """The top names of all modules that the codes import anywhere."""
+    name_op, extended = _operations.import_name, _operations.extended
     found: set[str] = set()
-    todo = [code]
-    while todo:
-        one = todo.pop()
-        todo += [const for const in one.co_consts if type(const) is type(code)]
+    for one in codes:
         operations, arguments = one.co_code[::2], one.co_code[1::2]
         at = operations.find(name_op)
         while at >= 0:
@@ -437,6 +490,30 @@ def _imported(code: Any) -> set[str]:
                 found.add(one.co_names[index].partition(".")[0])
             at = operations.find(name_op, at + 1)
     return found
+
+
+def _keeps_nothing(codes: list[Any]) -> bool:
+    """Is it certain that what one call of a function of this module does cannot be seen by the next?"""
+    if codes[0].co_code[::2].translate(None, _operations.binding):
+        return False
+    for one in codes[1:]:
+        operations = one.co_code[::2]
+        if len(operations.translate(None, _operations.keeping)) != len(operations):
+            return False
+    names = {name for one in codes for name in one.co_names}
+    return names.isdisjoint(_KEEPERS) and not any(name.startswith("_") for name in names)
+
+
+def _keeps_only_its_value(call: Any) -> bool:
+    """Does this piece of Python leave `__value__` behind and nothing else?"""
+    for one in _codes(call):
+        operations, arguments = one.co_code[::2], one.co_code[1::2]
+        bound = one.co_names.index("__value__") if one is call and "__value__" in one.co_names else -1
+        for operation in set(operations) & set(_operations.keeping + bytes([_operations.import_name])):
+            at = operations.find(operation)
+            if arguments[at] != bound or operations.find(operation, at + 1) >= 0:
+                return False
+    return True
 
 
 def _warm_up(names: set[str]) -> None:
@@ -493,6 +570,12 @@ def _write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
+def _taken_apart(data: bytes) -> tuple[Any, bytes]:
+    """The input of a call: the piece of Python, compiled or the outcome in its place, and what is given to it."""
+    (size,) = _COUNT.unpack_from(data)
+    return _compile(data[4 : 4 + size]), data[4 + size :]
+
+
 class _Killed(Exception):
     """The test process or its folder is gone: the machine's doing, or its own; a second try tells."""
 
@@ -511,6 +594,7 @@ class _ProgramProcess:
         if self.may_wait:
             self.held.madvise(mmap.MADV_DONTFORK)
         self.timeouts = 0
+        self.may_share = False  # one test process for several calls
         self.running = 0  # the process id of the test process, while there is one
         self.fork = os.fork if house.tier == "limits" else walls.fork
         self.input_ready = select.poll()
@@ -538,7 +622,10 @@ class _ProgramProcess:
         self.own_source = source if any(word in source for word in (b"__file__", b"argv", b"getsource")) else b""
         del source
         if not isinstance(self.code, int):
-            _warm_up(_imported(self.code) & _WARM)
+            codes = _codes(self.code)
+            imported = _imported(codes)
+            _warm_up(imported & _WARM)
+            self.may_share = self.mode == MODULE and imported <= _HARMLESS and _keeps_nothing(codes)
         gc.freeze()
         self.page[0] = 1  # compiled: from here on a death is not the program's doing
         if self.house.tier == "limits":
@@ -558,24 +645,29 @@ class _ProgramProcess:
 
     def serve(self) -> None:
         """Answer each test with a result, until the host says that there are no more."""
-        while True:
-            (size,) = _TEST.unpack(_read_exact(self.fd, _TEST.size))
-            if size == _END:
+        inputs: list[bytes] = []  # that have come and are not answered
+        more = True
+        while more or inputs:
+            while more and (not inputs or (self.may_share and len(inputs) < _SHARED and self.input_ready.poll(0))):
+                (size,) = _TEST.unpack(_read_exact(self.fd, _TEST.size))
+                more = size != _END
+                if more:
+                    inputs.append(_read_exact(self.fd, size))
+            try:
+                if len(inputs) < 2 or not self.share(inputs):
+                    for data in inputs:
+                        if isinstance(self.code, int):
+                            self.answer(self.code)
+                        elif self.limits.timeouts and self.timeouts >= self.limits.timeouts:
+                            self.answer(NOT_RUN)
+                        else:
+                            self.test(data)
+            except (OSError, _Killed) as why:
+                self.answer(FAULT, status=int(isinstance(why, _Killed)), ran=1, stdout=f"{why}".encode())
                 self.flush()
-                return
-            data = _read_exact(self.fd, size)
-            if isinstance(self.code, int):
-                self.answer(self.code)
-            elif self.limits.timeouts and self.timeouts >= self.limits.timeouts:
-                self.answer(NOT_RUN)
-            else:
-                try:
-                    self.test(data)
-                except (OSError, _Killed) as why:
-                    self.answer(FAULT, status=int(isinstance(why, _Killed)), ran=1, stdout=f"{why}".encode())
-                    self.flush()
-                    os._exit(1)
-            if not self.may_wait or not self.input_ready.poll(0):
+                os._exit(1)
+            inputs.clear()
+            if not self.may_wait or not more or not self.input_ready.poll(0):
                 self.flush()
 
     def answer(self, outcome: int, status: int = 0, ran: int = 0, cpu: float = 0.0, stdout: bytes = b"") -> None:
@@ -596,19 +688,55 @@ class _ProgramProcess:
 
     def test(self, data: bytes) -> None:
         """Run the program once on this input. Raises OSError when the machine cannot give what that takes."""
+        calls = []
         if self.mode == MODULE:
-            (size,) = _COUNT.unpack_from(data)
-            call = _compile(data[4 : 4 + size])
+            call, given = _taken_apart(data)
             if isinstance(call, int):
                 self.answer(call)
                 return
-            given = data[4 + size :]
+            calls = [(call, given)]
         else:
             self.file(0, data)
         if self.own_source:  # a script finds itself beside it
             with open("program.py", "wb") as file:
                 file.write(self.own_source)
         out = self.file(_VALUE_FD if self.mode == MODULE else 1)
+        self.judge(*self.wait(self.start(calls, out), self.limits), out)
+        self.clean_scratch()
+
+    def share(self, inputs: list[bytes]) -> bool:
+        """Make all these calls in one process, and answer them. False: nothing is answered, make them one by one."""
+        calls = [_taken_apart(data) for data in inputs]
+        if any(isinstance(call, int) or not _keeps_only_its_value(call) for call, _ in calls):
+            return False
+        most = _SHARED_SECONDS
+        limits = self.limits._replace(
+            cpu_seconds=min(most, self.limits.cpu_seconds), asleep_seconds=min(most, self.limits.asleep_seconds)
+        )
+        out = self.file(_VALUE_FD)
+        killed_for, status, usage = self.wait(self.start(calls, out), limits)
+        self.clean_scratch()
+        cpu = usage.ru_utime + usage.ru_stime
+        if killed_for or status or cpu > limits.cpu_seconds:
+            return False
+        records, at, data = [], 0, os.pread(out, limits.output_bytes, 0)
+        while at + _RECORD.size <= len(data):
+            outcome, size = _RECORD.unpack_from(data, at)
+            at += _RECORD.size
+            records.append((outcome, data[at : at + size]))
+            at += size
+        if (
+            at != len(data)
+            or len(records) != len(inputs)
+            or {o for o, _ in records} - {ENDED, RUNTIME_ERROR, BAD_VALUE}
+        ):
+            return False
+        for outcome, value in records:
+            self.answer(outcome, int(outcome != ENDED), 1, cpu / len(records), value)
+        return True
+
+    def start(self, calls: list[tuple[Any, bytes]], out: int) -> int:
+        """Fork a test process, which runs the program or makes the calls and writes to descriptor out: its id."""
         self.page[:] = _CLEAN_PAGE
         self.running = pid = self.fork()
         if pid == 0:
@@ -618,17 +746,16 @@ class _ProgramProcess:
                     _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
                 # flags, locks and owners belong to what was opened: a shared one would tell of an earlier test
                 null = os.open("/dev/null", os.O_RDWR)
-                for number in (0, 1, 2) if self.mode == MODULE else (2,):
+                for number in (0, 1, 2) if calls else (2,):
                     os.dup2(null, number)
                 self.house.shut(max(2, out), self.limits.memory_bytes, self.limits.output_bytes + 1)
-                if self.mode == MODULE:
-                    _run_call(self.page, self.code, call, given)
+                if calls:
+                    _run_calls(self.page, self.code, calls)
                 else:
                     _run_main(self.page, self.code, self.last_words)
             finally:
                 os._exit(99)
-        self.judge(*self.wait(pid), out)
-        self.clean_scratch()
+        return pid
 
     def file(self, number: int, data: bytes = b"") -> int:
         """A new file under this descriptor, read from its start: in memory, else nameless in the scratch folder.
@@ -647,9 +774,9 @@ class _ProgramProcess:
         os.close(fd)
         return number
 
-    def wait(self, pid: int) -> tuple[int, int, Any]:
+    def wait(self, pid: int, limits: Limits) -> tuple[int, int, Any]:
         """Until the test process has ended, or has had its time: (why it was killed or 0, exit status, usage)."""
-        limits, house, started = self.limits, self.house, time.monotonic()
+        house, started = self.house, time.monotonic()
         posix_only = house.tier == "limits"
         pause = min(_LOOK_SECONDS, limits.cpu_seconds, limits.asleep_seconds, limits.wall_seconds)
         killed_for, watch = 0, None

@@ -896,9 +896,7 @@ class Grader:
 
         async def work(worker: sandbox.Worker) -> list[sandbox.Output]:
             worker.begin(source, sandbox.MAIN, limits)
-            outputs = [output async for output in _exchange(worker, inputs)]
-            worker.end()
-            return outputs
+            return [output async for output in _exchange(worker, inputs, last=True)]
 
         if retry:
             return await self._on_worker(work, [sandbox.Output(b"", None, "runtime_error", 0.0) for _ in inputs])
@@ -918,19 +916,22 @@ class Grader:
     ) -> list[TestResult]:
         results: list[TestResult] = []
         worker.begin(source, sandbox.MAIN, job.limits)
-        for tests in groups:
+        ended = False
+        for number, tests in enumerate(groups, 1):
             if not all(r.passed for r in results):
                 break
             for few in [[test] for test in tests] if job.stop_at_first else [tests]:
                 if job.stop_at_first and not all(r.passed for r in results):
                     results += [TestResult(False, "not_run", "not_run") for _ in few]
                     continue
+                ended = number == len(groups) and not job.stop_at_first
                 inputs = [test.input.encode("utf-8", "surrogatepass") for test in few]
                 at = 0
-                async for output in _exchange(worker, inputs):
+                async for output in _exchange(worker, inputs, ended):
                     results.append(await self._judge(output, few[at].output))
                     at += 1
-        worker.end()
+        if not ended:
+            await worker.send([], last=True)
         return results
 
     async def _judge(self, output: sandbox.Output, expected: str) -> TestResult:
@@ -997,8 +998,7 @@ class Grader:
             outputs = []
             if inputs:
                 worker.begin(source, sandbox.MODULE, job.limits._replace(output_bytes=4 * sandbox.VALUE_BYTES))
-                outputs = [output async for output in _exchange(worker, inputs)]
-                worker.end()
+                outputs = [output async for output in _exchange(worker, inputs, last=True)]
             for (at, (leaf, bound)), output in zip(asking.items(), outputs, strict=True):
                 part = parts[at]
                 cpu[at] += output.cpu_seconds
@@ -1023,8 +1023,7 @@ class Grader:
             if undecided:
                 worker.begin(_JUDGE.encode(), sandbox.MODULE, job.limits._replace(timeouts=0))
                 inputs = [_snippet(parts[at].judge, sandbox.encode(given[at], 1 << 40)) for at in undecided]
-                outputs = [output async for output in _exchange(worker, inputs)]
-                worker.end()
+                outputs = [output async for output in _exchange(worker, inputs, last=True)]
                 for at, output in zip(undecided, outputs, strict=True):
                     verdict = _verdict(output, parts[at])
                     if isinstance(verdict, bool):
@@ -1046,14 +1045,14 @@ class _Job(NamedTuple):
     functions: tuple[str, ...]
 
 
-async def _exchange(worker: sandbox.Worker, inputs: list[bytes]) -> AsyncIterator[sandbox.Output]:
+async def _exchange(worker: sandbox.Worker, inputs: list[bytes], last: bool) -> AsyncIterator[sandbox.Output]:
     """Inputs out, results in, both at once where there is much of them."""
     if sum(map(len, inputs)) < 1 << 16:
-        await worker.send(inputs)
+        await worker.send(inputs, last)
         for _ in inputs:
             yield await worker.receive()
         return
-    sending = asyncio.ensure_future(worker.send(inputs))
+    sending = asyncio.ensure_future(worker.send(inputs, last))
     try:
         for _ in inputs:
             yield await worker.receive()

@@ -306,6 +306,7 @@ def _decode_items(tag: bytes, items: list[Any]) -> Any:
 
 # ── test process: untrusted from the first line of the program on ────────────────────────────────────────────────────
 _HINT = 1  # where in the shared page a test process says why it failed; a lie there can only rename a failure
+_EMPTY_PAGE = bytes(4096)  # not compiled yet
 _CLEAN_PAGE = b"\1" + bytes(4095)  # compiled, and no failure yet
 
 
@@ -605,8 +606,6 @@ class _ProgramProcess:
         if magic != _MAGIC_JOB:
             os._exit(1)
         self.limits = Limits(*limits)
-        if not self.limits.wall_seconds:
-            self.limits = self.limits._replace(wall_seconds=10 * self.limits.cpu_seconds)
         source = _read_exact(self.fd, size)
         sys.modules.pop("sandbox", None)
         sys.modules.pop("walls", None)
@@ -709,17 +708,15 @@ class _ProgramProcess:
         calls = [_taken_apart(data) for data in inputs]
         if any(isinstance(call, int) or not _keeps_only_its_value(call) for call, _ in calls):
             return False
-        most = _SHARED_SECONDS
-        limits = self.limits._replace(
-            cpu_seconds=min(most, self.limits.cpu_seconds), asleep_seconds=min(most, self.limits.asleep_seconds)
-        )
+        cpu, asleep, *others = self.limits
+        limits = Limits(min(cpu, _SHARED_SECONDS), min(asleep, _SHARED_SECONDS), *others)
         out = self.file(_VALUE_FD)
         killed_for, status, usage = self.wait(self.start(calls, out), limits)
         self.clean_scratch()
         cpu = usage.ru_utime + usage.ru_stime
         if killed_for or status or cpu > limits.cpu_seconds:
             return False
-        records, at, data = [], 0, os.pread(out, limits.output_bytes, 0)
+        records, at, data = [], 0, os.pread(out, min(os.fstat(out).st_size, limits.output_bytes), 0)
         while at + _RECORD.size <= len(data):
             outcome, size = _RECORD.unpack_from(data, at)
             at += _RECORD.size
@@ -906,10 +903,13 @@ def _emptied_of_files() -> list[str]:
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
+_MEMORY_AT_START = resource.getrlimit(resource.RLIMIT_AS)[1]
+
+
 def _limit_softly(memory: int) -> None:
     """Bound this process for a while: a hard limit could not be lifted again."""
     with _Unless(ValueError, OSError):  # a system that does not bound address space; the self-test has found that out
-        resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, _MEMORY_AT_START))
 
 
 _CHILD_ENDED = {_signal.SIGCHLD}
@@ -951,10 +951,12 @@ def serve(fd: int, tier: str, scratch: str) -> None:
     _write_all(fd, _HELLO)
     ready = select.poll()
     ready.register(fd, select.POLLIN)
+    hung_up = select.poll()
+    hung_up.register(fd, 0)
     while True:
-        if any(events & select.POLLHUP for _, events in ready.poll()):
+        if ready.poll()[0][1] & select.POLLHUP:
             os._exit(0)  # the host has gone; what else comes is for the program process alone to read
-        page[:] = bytes(4096)
+        page[:] = _EMPTY_PAGE
         try:
             pid = (os.fork if house.tier == "limits" else walls.fork)()
         except OSError as why:
@@ -968,7 +970,7 @@ def serve(fd: int, tier: str, scratch: str) -> None:
             except BaseException:
                 os._exit(1)
             os._exit(0)
-        status = _wait_or_hang_up(pid, fd, house)
+        status = _wait_or_hang_up(pid, hung_up, house)
         if status == 0:
             continue
         if page[0]:
@@ -976,16 +978,18 @@ def serve(fd: int, tier: str, scratch: str) -> None:
         _answer_for_the_dead(fd, house, page, status)
 
 
-def _wait_or_hang_up(pid: int, fd: int, house: walls.Walls) -> int:
+def _wait_or_hang_up(pid: int, hung_up: select.poll, house: walls.Walls) -> int:
     """The exit status of the program process; or, when the host hangs up, the end of it all."""
-    hung_up = select.poll()
-    hung_up.register(fd, 0)
     ended = -1
     if house.tier != "limits":
         ended = os.pidfd_open(pid)
         hung_up.register(ended, select.POLLIN)
-    while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-        if any(which == fd for which, _ in hung_up.poll(None if ended >= 0 else 2)):
+    while True:
+        news = hung_up.poll(None if ended >= 0 else 2)
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            break
+        if any(which != ended for which, _ in news):
             os.kill(pid, _signal.SIGTERM)
             if not _asked_again(pid, 1.0):
                 os.kill(pid, _signal.SIGKILL)
@@ -996,8 +1000,9 @@ def _wait_or_hang_up(pid: int, fd: int, house: walls.Walls) -> int:
                     os.waitpid(-1, 0)
             os._exit(0)
     if ended >= 0:
+        hung_up.unregister(ended)
         os.close(ended)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return os.waitstatus_to_exitcode(status)
 
 
 def _answer_for_the_dead(fd: int, house: walls.Walls, page: mmap.mmap, status: int) -> None:
@@ -1042,6 +1047,7 @@ class Worker:
         self.process: subprocess.Popen[bytes] | None = None
         self.transport: asyncio.Transport | None = None
         self.buffer = bytearray()
+        self.begun = b""  # a program that has not gone out yet
         self.results: deque[Output] = deque()
         self.up = self.lost = False
         self.why = ""
@@ -1148,20 +1154,18 @@ class Worker:
 
     # what the grader calls
     def begin(self, program: bytes, mode: int, limits: Limits) -> None:
-        """Send a program: tests may follow, then end()."""
-        self._write(_JOB.pack(_MAGIC_JOB, mode, *limits, len(program)) + program)
-
-    def end(self) -> None:
-        self._write(_TEST.pack(_END))
+        """Take a program, which goes out with what follows: send() any number of times, the last one with last."""
+        limits = limits._replace(wall_seconds=limits.wall_seconds or 10 * limits.cpu_seconds)
+        self.begun = _JOB.pack(_MAGIC_JOB, mode, *limits, len(program)) + program
 
     def _write(self, data: bytes) -> None:
         if self.lost or self.transport is None:
             raise WorkerLost(self.why or "the worker has died")
         self.transport.write(data)
 
-    async def send(self, inputs: Sequence[bytes]) -> None:
-        """Send inputs, one test each, as fast as the worker takes them."""
-        small: list[bytes] = []
+    async def send(self, inputs: Sequence[bytes], last: bool = False) -> None:
+        """Send inputs, one test each, as fast as the worker takes them. last: the next will be another program."""
+        small, self.begun = [self.begun], b""
         size = 0
         for data in inputs:
             small += (_TEST.pack(len(data)), data)
@@ -1171,8 +1175,9 @@ class Worker:
                 small, size = [], 0
                 if self.writable:
                     await self.writable
-        if small:
-            self._write(b"".join(small))
+        if last:
+            small.append(_TEST.pack(_END))
+        self._write(b"".join(small))
 
     async def receive(self) -> Output:
         """The next result. Raises WorkerLost, or SandboxFault when the worker says that the machine gave out."""

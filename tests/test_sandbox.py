@@ -60,7 +60,7 @@ async def outputs(worker, program, inputs, mode=sandbox.MAIN, **limits):
     worker.begin(program.encode(), mode, sandbox.Limits(**limits))
     await worker.send(inputs)
     results = [await worker.receive() for _ in inputs]
-    worker.end()
+    await worker.send([], last=True)
     return results
 
 

@@ -1014,8 +1014,8 @@ def _sentence(t: Table, metric: str, margin: float, words: Mapping[str, str], n:
         parts.append(f"{_list(said['equivalent'])} found as much as {CONTROL} within {points(margin)} by {name}.")
     if said["inconclusive"]:
         parts.append(
-            f"{_list(said['inconclusive'])} against {CONTROL}: inconclusive by {name}. These tasks neither show a "
-            f"difference nor rule out one of {points(margin)}."
+            f"{_list(said['inconclusive'])} against {CONTROL}: inconclusive by {name}. These tasks do not "
+            f"show a difference, and do not rule out one as large as {points(margin)}."
         )
     return " ".join(part[0].upper() + part[1:] for part in parts)
 

@@ -101,6 +101,7 @@ def base(r: Results) -> str:
     bars = axis.bar(range(len(counts)), counts, width=0.7, color=[ACCENT, *[ARM[0]] * (len(counts) - 1)])
     axis.bar_label(bars, labels=[f"{n:,}" for n in counts], padding=2, color=INK, fontsize=9)
     axis.set_xticks(range(len(counts)))
+    axis.locator_params(axis="y", integer=True)
     axis.set_xlabel("passes in the base group")
     axis.set_ylabel("tasks")
     axis.margins(y=0.12)

@@ -632,9 +632,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, or a results.json")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON: results, or the pooled figures")
     a = parser.parse_args(argv)
+    twice = [run for n, run in enumerate(a.runs) if Path(run).resolve() in {Path(r).resolve() for r in a.runs[:n]}]
+    if twice:
+        print(f"report.py: {twice[0]} is named twice; name each run once", file=sys.stderr)
+        return 2
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without the bars' characters
     try:
-        found = {path: read(path) for path in dict.fromkeys(a.runs)}
+        found = {path: read(path) for path in a.runs}
     except RecordsError as why:
         print(f"report.py: {why}", file=sys.stderr)
         return 2

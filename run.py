@@ -192,7 +192,8 @@ async def rescue(task: Task, session: Session, a: argparse.Namespace, watch: Wat
     seen = {attempt.slot: attempt for play in playing for attempt in play.result()}
     if any(attempt.passed for attempt in seen.values()):
         watch.rescued.add(task.id)
-    watch.not_needed(arm_calls(a) - len(seen))
+    if not session.owes(task):
+        watch.not_needed(arm_calls(a) - len(seen))
 
 
 async def experiment(tasks: Iterator[Task], log: Log, session: Session, a: argparse.Namespace, watch: Watch) -> None:

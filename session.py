@@ -245,6 +245,10 @@ class Session:
             self.left.append(f"{task.id}: {why}")
             return seen
 
+    def owes(self, task: Task) -> bool:
+        """Whether a slot of this task had to be left owed."""
+        return any(said.startswith(f"{task.id}: ") for said in self.left)
+
     async def close(self, land: Literal["all", "paid", "nothing"]) -> None:
         """End what is in flight: let it land, or drop it. Replies in hand go to owed.jsonl, to be used first."""
         flights = dict(self._flying)

@@ -896,9 +896,9 @@ def _own_task(row: Any, where: str, options: Options) -> Task:
         wrong("tags", f"must be an object of text to text, not {_shown(tags)}")
     timeout = row.get("timeout")
     if timeout is not None and (
-        isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf
+        isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0.01 <= timeout < math.inf
     ):
-        wrong("timeout", f"must be CPU seconds above 0, not {_shown(timeout)}")
+        wrong("timeout", f"must be CPU seconds, 0.01 or more, not {_shown(timeout)}")
 
     def tests(name: str, source: str) -> tuple[Test, ...]:
         value = row.get(name, [])

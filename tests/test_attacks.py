@@ -22,6 +22,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from hostile import ATTACKS
 
+pytestmark = pytest.mark.xdist_group("attacks")  # never beside each other: they are fought once for all tests
 ROOT = Path(__file__).parent.parent
 TIERS = ("full", "strict", "limits")
 GROWTH_MB = 20
@@ -101,7 +102,7 @@ def fought(folder: Path, user: str, tier: str, names: tuple[str, ...]) -> dict[s
     environment = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(folder), "HOME": "/tmp", "LANG": "C.UTF-8"}
     best = tier.partition("/")[0]
     chosen = names or tuple(name for name, attack in ATTACKS.items() if best in attack.tiers.split())
-    arenas = 3 if len(chosen) > 100 else 1  # most attacks wait for a limit most of the time
+    arenas = min(3 if len(chosen) > 100 else 2, len(chosen))  # most attacks wait for a limit most of the time
 
     def one(number: int) -> subprocess.CompletedProcess[str]:
         command = [*prefix, python, str(folder / "hostile.py"), tier, *chosen[number::arenas]]

@@ -481,6 +481,7 @@ def gone(pids, seconds=5.0):
     return not any(os.path.exists(f"/proc/{p}") for p in pids)
 
 
+@pytest.mark.slow
 @linux
 def test_cancelling_leaves_no_survivor_and_a_working_pool():
     async def work(judge):
@@ -499,6 +500,7 @@ def test_cancelling_leaves_no_survivor_and_a_working_pool():
     assert len(before) >= 4 and gone(before)
 
 
+@pytest.mark.slow
 @linux
 def test_an_interrupted_run_leaves_nobody_and_nothing(tmp_path):
     script = f"""

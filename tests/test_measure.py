@@ -87,6 +87,7 @@ def test_where_one_arm_ran_full_and_the_others_stopped_no_per_sample_rate_is_com
     assert "inflated" in results["per_draw_stopped"]["label"]
 
 
+@pytest.mark.slow
 def test_the_four_shown_shares_print_as_published() -> None:
     """117 of 1392, 110 of 1288, 171 of 1296, 230 of 1296 programs of the last round pass every visible test."""
     counts = {"resample": (117, 174), "solo": (110, 161), "ring": (171, 162), "star": (230, 162)}
@@ -463,6 +464,7 @@ def hard_coder(tasks: list[str], stop: bool) -> list[Attempt]:
     return attempts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [True, False])
 def test_a_policy_that_hard_codes_the_shown_tests_is_seen_doing_it(stop: bool) -> None:
     results = measure(hard_coder(names(120), stop), config(arms=["resample", "solo"], full_budget=not stop))
@@ -658,7 +660,7 @@ def small_runs(draw: Any) -> list[Attempt]:
     return attempts
 
 
-few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+few = settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @given(small_runs(), st.booleans(), st.randoms())
@@ -688,6 +690,7 @@ def test_relabelling_two_arms_swaps_their_figures(attempts: list[Attempt], full:
     assert one["pooled"] == two["pooled"] and one["training_set"] == two["training_set"]
 
 
+@pytest.mark.slow
 @given(small_runs())
 @few
 def test_swapping_an_arm_with_the_control_mirrors_the_answer(attempts: list[Attempt]) -> None:

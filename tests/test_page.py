@@ -92,6 +92,7 @@ def well_formed(text: str) -> None:
 # ── without a browser ────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_only_the_frames_own_script_may_run_and_nothing_may_be_fetched() -> None:
     attempts, cards = hostile_run()
     text = filled(attempts, cards, noise_runs=1)

@@ -81,7 +81,7 @@ def test_everything_stands_in_its_order() -> None:
 def test_inconclusive_is_never_told_as_no_difference() -> None:
     text = report.text(published())
     assert "no difference" not in text.lower() and "flat" not in text.lower()
-    assert "nor rule out one of 5 points" in text.replace("\n", " ")
+    assert "do not rule out one as large as 5 points" in text.replace("\n", " ")
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
@@ -347,6 +347,13 @@ def test_json_is_the_results_alone(tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["given_in_every"] == 4
 
 
+def test_a_run_is_not_pooled_with_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = folder(tmp_path / "out"), folder(tmp_path / "out-seed1", seed=1)
+    assert report.main([str(one), str(two), f"{tmp_path}/./out"]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err == f"report.py: {tmp_path}/./out is named twice; name each run once\n"
+
+
 @pytest.mark.parametrize("bad", ["missing", "empty", "garbage", "other"])
 def test_what_is_no_run_is_refused_in_one_line(bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     at = tmp_path / bad
@@ -363,6 +370,7 @@ def test_what_is_no_run_is_refused_in_one_line(bad: str, tmp_path: Path, capsys:
     assert said.out == "" and said.err.count("\n") == 1 and str(at) in said.err
 
 
+@pytest.mark.slow
 def test_the_command_prints_no_colour_into_a_pipe_and_survives_a_narrow_encoding(tmp_path: Path) -> None:
     out = folder(tmp_path / "out")
     for encoding in ("utf-8", "ascii"):

@@ -164,8 +164,9 @@ def test_every_request_for_one_prompt_has_its_own_seed_and_a_resume_repeats_them
         assert sorted(c.seed for c in mock.chats[80:]) == sorted(seeds)
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_folder(three, tmp_path):
-    with serving(reply=wrong, latency=lambda request: 0.3) as mock:
+    with serving(reply=wrong, latency=lambda request: 0.1) as mock:
         command = [sys.executable, str(ROOT / "run.py"), "--tasks", three, *SMALL, "--out", str(tmp_path / "out")]
         env = {**os.environ, "OPENAI_BASE_URL": mock.url}
         both = [subprocess.Popen(command, env=env, stdout=-1, stderr=-1, text=True) for _ in range(2)]
@@ -391,8 +392,9 @@ def test_a_prompt_that_is_too_long_is_an_attempt_and_no_fault(go, three, tmp_pat
     assert overflowed and all(a.fitness == 0 and a.code is None and a.reply == "" for a in overflowed)
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_and_says_how_to_go_on(three, tmp_path):
-    with serving(reply=wrong, latency=lambda request: 0.2) as mock:
+    with serving(reply=wrong, latency=lambda request: 0.1) as mock:
         command = [sys.executable, str(ROOT / "run.py"), "--tasks", three, *SMALL, "--out", str(tmp_path / "out")]
         env = {**os.environ, "OPENAI_BASE_URL": mock.url}
         process = subprocess.Popen(command, env=env, stdout=-1, stderr=-1, text=True)
@@ -422,6 +424,7 @@ def test_a_shared_round_0_is_paid_once(go, three, tmp_path):
 # ── regrade ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_a_regrade_names_what_changes_makes_no_call_and_keeps_the_old_grades(go, three, tmp_path, monkeypatch):
     import grader
 
@@ -525,6 +528,7 @@ def test_fresh_moves_the_old_folder_aside(go, tmp_path):
     assert code == 2 and "no run" in err and (tmp_path / "mine" / "thesis.tex").exists()
 
 
+@pytest.mark.slow
 def test_the_dry_run_is_the_same_in_every_folder_asks_nothing_twice_and_stays_off_a_real_run(go, tmp_path, three):
     first, second = go("--dry-run", "--json"), go("--dry-run", "--json", out="second")
     assert first[0] == second[0] == 0
@@ -544,6 +548,7 @@ def test_the_dry_run_is_the_same_in_every_folder_asks_nothing_twice_and_stays_of
     assert code == 2 and "real run" in err
 
 
+@pytest.mark.slow
 def test_reuse_needs_neither_endpoint_library_nor_grader(go, tmp_path):
     code, said, _ = go("--dry-run")
     assert code == 0
@@ -572,15 +577,16 @@ def test_each_flag_is_of_one_class():
 KEY = "canary-1234567890"
 
 
-@pytest.mark.parametrize(
-    "fault", [None, Fault("status", 401), Fault("close"), Fault("status", 500, message=f"sent {KEY}")]
-)
+FAULTS = (Fault("status", 401), Fault("close"), Fault("status", 500, message=f"sent {KEY}"))
+
+
+@pytest.mark.parametrize("fault", [None, *(pytest.param(fault, marks=pytest.mark.slow) for fault in FAULTS)])
 def test_the_key_goes_nowhere(tmp_path, three, fault):
     program = "import os\nprint([k for k, v in os.environ.items() if 'canary' in v])\n"
     with serving(reply=lambda request: f"```python\n{program}```", key=None if fault else KEY) as mock:
         if fault:
             mock.faults = always(fault, after=3)
-        more = ["--verbose", "--give-up-after", "0.02", "--out", str(tmp_path / "out")]
+        more = ["--verbose", "--give-up-after", "0.005", "--out", str(tmp_path / "out")]
         command = [sys.executable, str(ROOT / "run.py"), "--tasks", three, *SMALL, *more]
         env = {**os.environ, "OPENAI_BASE_URL": mock.url, "OPENAI_API_KEY": KEY}
         ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)

@@ -637,7 +637,7 @@ def large(x):
     work = [(program, plain * 8)]  # more than share one process
     for other in ("leave(0)", "leave(3)", "interrupt(1)", "spin(1)", "much(40)", "syntax error"):
         work.append((program, [plain[0], f"__value__ = {other}", plain[0]]))
-    (first, *others) = together_and_alone(work, cpu_seconds=0.7)
+    (first, *others) = together_and_alone(work, cpu_seconds=0.3)
     together, alone = first
     assert verdicts(together) == verdicts(alone) and shared(together[:32]) and not shared(together)
     assert {r.outcome for r in together} == {"ended", "runtime_error", "bad_value"}

@@ -215,6 +215,7 @@ GREEDY = {
 }
 
 
+@pytest.mark.slow
 def test_a_greedy_query_costs_the_limit_and_no_memory_of_the_host():
     peak, before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, children()
 
@@ -860,6 +861,7 @@ def test_the_default_set_from_the_hub(tmp_path):
     assert {a.task_id for a in Folder(tmp_path / "out").attempts()} == {"gretel-5097", "gretel-14"}
 
 
+@pytest.mark.slow
 def test_the_conversions_of_the_readme(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for place in ("spider/database/shop", "bird/dev_databases/shop"):

@@ -568,6 +568,7 @@ def ask(source: str, revision: str = "", **env: str) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_one_pinned_download_then_the_cache_then_no_network_at_all(tmp_path):
     home = {"HF_HOME": str(tmp_path / "home")}
     repos = {tasks.MBPP: hub.Repo(tasks.MBPP_REVISION, write_mbpp(tmp_path))}
@@ -584,6 +585,7 @@ def test_one_pinned_download_then_the_cache_then_no_network_at_all(tmp_path):
     assert ask("mbpp-bundle", HF_HUB_OFFLINE="1", **home) == first
 
 
+@pytest.mark.slow
 def test_a_mirror_without_the_pin_names_the_flag_and_another_revision_is_recorded(tmp_path):
     other = "1" * 40
     with hub.serve({tasks.MBPP: hub.Repo(other, write_mbpp(tmp_path))}) as server:
@@ -852,11 +854,12 @@ def test_parquet_rows_of_your_own(tmp_path):
         ({"kind": "assert", "functions": ["f()"]}, "functions", "must be a list of function names"),
         ({"tags": ["a"]}, "tags", "must be an object"),
         ({"tags": {"a": 1}}, "tags", "must be an object"),
-        ({"timeout": 0}, "timeout", "CPU seconds above 0"),
-        ({"timeout": True}, "timeout", "CPU seconds above 0"),
-        ({"timeout": "6"}, "timeout", "CPU seconds above 0"),
-        ({"timeout": float("nan")}, "timeout", "CPU seconds above 0"),
-        ({"timeout": float("inf")}, "timeout", "CPU seconds above 0"),
+        ({"timeout": 0}, "timeout", "CPU seconds, 0.01 or more"),
+        ({"timeout": 1e-9}, "timeout", "CPU seconds, 0.01 or more"),
+        ({"timeout": True}, "timeout", "CPU seconds, 0.01 or more"),
+        ({"timeout": "6"}, "timeout", "CPU seconds, 0.01 or more"),
+        ({"timeout": float("nan")}, "timeout", "CPU seconds, 0.01 or more"),
+        ({"timeout": float("inf")}, "timeout", "CPU seconds, 0.01 or more"),
         ({"spare": [1]}, "spare", "test 1"),
         ({"hiden": []}, "hiden", "did you mean hidden?"),
         ({"test_list": []}, "test_list", "no such field; there are id, statement"),

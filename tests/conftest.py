@@ -1,0 +1,16 @@
+"""What all tests share: graders that do not test themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+import grader
+
+TESTS_IT = {"tests.test_grader", "test_grader"}
+
+
+@pytest.fixture(autouse=True)
+def graders_start_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The self-test has tests of its own, in test_grader.py; elsewhere it costs each grader a third of a second."""
+    if request.module.__name__ not in TESTS_IT:
+        monkeypatch.setattr(grader, "SELF_TEST", ())

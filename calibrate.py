@@ -36,27 +36,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from command import DONE, Budget, Watch, conduct, guarded, note, policy_of, sampling
 from curves import area, areas, bucket_table, curve, number, plot
 from flags import BadInput, Flags, count, policy_flags
 from measure import RULE, regraded
-from records import CHECKS, DiskFault, Folder, Log, RecordsError, dumps
-from session import (
-    DONE,
-    GRADER,
-    Budget,
-    Owing,
-    Session,
-    Watch,
-    complain,
-    conduct,
-    each,
-    note,
-    policy_of,
-    sampling,
-)
+from records import CHECKS, Folder, Log, dumps
+from session import Owing, Session, each
 from swarm import Attempt, Prompt, Slot, same_program
 from table import tabulate
-from tasks import LETTERS, Task, TaskError, Test, load
+from tasks import LETTERS, Task, Test, load
 
 if TYPE_CHECKING:
     from grader import Grade
@@ -542,7 +530,8 @@ def judge(a: argparse.Namespace, choice: Choice) -> int:
 
         await each(iter(cards.values()), one, at_once=max(8, a.concurrency))
 
-    with Log(Path(a.out) / "judge") as log:
+    answers = Path(a.out) / "judge"
+    with Log(answers, instead=f"ask as before, or rename {answers} to ask this judge beside it") as log:
         code, old = DONE, log.read("config.json")
         if old and log.begun:  # answers of another judge are no answers of this one
             a.model = a.model or old["identity"]["model"]
@@ -630,14 +619,13 @@ def _judged_row(one: Saved, answer: Attempt) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> int:
     parser = flags()
     a = parser.parse_args(argv)
-    if "usd" in a.stop_after and not a.price:
-        parser.error("--stop-after usd= needs --price IN,OUT")
     if a.min_fitness_tests > FITNESS_TESTS:
         parser.error(f"--min-fitness-tests {a.min_fitness_tests}: no more than {FITNESS_TESTS} are used")
     if a.limit is not None and not a.judge:
         parser.error("--limit is how many programs the judge is shown: give it with --judge")
     folder = Folder(a.out)
-    try:
+
+    def work() -> int:
         choice = choose(folder, a)
         if not choice.counts["chosen"]:
             note(f"{a.out} has no program on {a.population} tasks, so there is nothing to calibrate")
@@ -651,10 +639,8 @@ def main(argv: list[str] | None = None) -> int:
                 (folder.path / name).write_bytes(data)
             print(json.dumps(made, indent=1) if a.json else text(made))
         return code
-    except (RecordsError, TaskError, BadInput) as why:
-        return complain(why)
-    except (DiskFault, OSError) as why:
-        return complain(why, GRADER)
+
+    return guarded(work)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,12 @@ class Flags(argparse.ArgumentParser):
     def __init__(self, **how: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **how)
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        a = super().parse_args(args, namespace)
+        if "usd" in getattr(a, "stop_after", ()) and not a.price:
+            self.error("--stop-after usd= needs --price IN,OUT")
+        return a
+
     def error(self, message: str) -> Any:
         self.exit(BAD_INPUT, f"{self.prog}: {message} (python {self.prog} --help lists the flags)\n")
 

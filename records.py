@@ -183,11 +183,15 @@ class Folder:
 class Log(Folder):
     """A run folder opened for writing: locked, mended, and indexed by slot. A context manager.
 
-    Replies stay on disk; what is held of an attempt is where its line begins.
+    Replies stay on disk; what is held of an attempt is where its line begins. instead: what to do where the folder
+    holds something else.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], instead: str = "use another --out, or --fresh to move it aside"
+    ) -> None:
         super().__init__(path)
+        self.instead = instead
         self.mended: list[str] = []  # what was cut off or moved aside on opening, in words
         self._where: dict[Slot, tuple[int, int]] = {}
         self._files: dict[str, int] = {}
@@ -331,9 +335,7 @@ class Log(Folder):
         other = [key for key in {**old, **identity} if old.get(key) != identity.get(key)]
         if other:
             shown = "; ".join(f"{flag(key)} {old.get(key)} -> {identity.get(key)}" for key in other)
-            raise RecordsError(
-                f"{self.path} holds another experiment ({shown}): use another --out, or --fresh to move it aside"
-            )
+            raise RecordsError(f"{self.path} holds another experiment ({shown}): {self.instead}")
         changed = [(key, config["plan"].get(key), value) for key, value in plan.items()]
         changed = [(key, was, now) for key, was, now in changed if was != now]
         for key, was, now in changed:

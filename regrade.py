@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
+from command import DONE, Watch, conduct, note
 from measure import measure
 from records import CHECKS, Log
-from session import DONE, Watch, conduct, each, note
+from session import each
 from swarm import Slot
 from tasks import Task, load
 

@@ -35,33 +35,29 @@ from typing import Any
 
 import export
 import report
-from endpoint import EndpointFault, FakePolicy
-from flags import BadInput, Flags, count, policy_flags
-from measure import measure, regraded
-from plan import make_plan, plan_digest
-from records import EVENTS, DiskFault, Folder, Log, RecordsError, dumps
-from session import (
+from command import (
     DONE,
     ENDPOINT,
-    GRADER,
-    INTERRUPTED,
     LIMIT,
     VERSION,
     Budget,
-    Owing,
-    Session,
     Watch,
     complain,
     conduct,
-    each,
+    guarded,
     move_aside,
     note,
     policy_of,
     sampling,
-    stop,
     versions,
     without_login,
 )
+from endpoint import EndpointFault, FakePolicy
+from flags import Flags, count, policy_flags
+from measure import measure, regraded
+from plan import make_plan, plan_digest
+from records import EVENTS, Folder, Log, RecordsError, dumps
+from session import Owing, Session, each
 from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm
 from tasks import Task, TaskError, card, load
 
@@ -144,8 +140,6 @@ def settings(parser: Flags, argv: list[str] | None) -> argparse.Namespace:
     chosen = [f"--{name}" for name in ("reuse", "regrade", "plan") if getattr(a, name)]
     if len(chosen) > 1 or (a.fresh and chosen):
         parser.error(f"{' and '.join(chosen + ['--fresh'] * a.fresh)} exclude each other: give one")
-    if "usd" in a.stop_after and not a.price:
-        parser.error("--stop-after usd= needs --price IN,OUT")
     if a.noise_runs and "resample" not in a.arms:
         parser.error("--noise-runs re-runs resample: put it into --arms")
     if a.system is not None:
@@ -389,10 +383,10 @@ def say(text: str) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = flags()
-    a = settings(parser, argv)
+    a = settings(flags(), argv)
     folder = Folder(a.out)
-    try:
+
+    def work() -> int:
         code = DONE
         if a.regrade:
             from regrade import regrade
@@ -403,12 +397,8 @@ def main(argv: list[str] | None = None) -> int:
         if code in (DONE, LIMIT) and not a.plan:
             tell(a, folder)
         return code
-    except (RecordsError, TaskError, BadInput) as why:
-        return complain(why)
-    except DiskFault as why:
-        return complain(why, GRADER)
-    except KeyboardInterrupt:  # before the first sample, or again while the run winds up
-        return stop(INTERRUPTED, "interrupted; what was written stays")
+
+    return guarded(work)
 
 
 if __name__ == "__main__":

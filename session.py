@@ -1,4 +1,4 @@
-"""Where an attempt is born, and what the commands that sample have in common.
+"""Where an attempt is born.
 
 `Worker.answer` draws a reply and grades it: the unit of work, and the seam for many machines. `Session.ask` is the
 one way an attempt comes into being: it is taken from disk where the folder holds it under the same prompt, awaited
@@ -9,40 +9,25 @@ All tasks, arms and re-runs are in flight together, bounded three times over: ta
 requests (the slots of the endpoint), and replies drawn but not yet graded. Faults and limits stop a run, and never
 become grades.
 
-Left out: what is asked (swarm.py), how a server is spoken to (endpoint.py), what a program is worth (grader.py).
+Left out: what is asked (swarm.py), how a server is spoken to (endpoint.py), what a program is worth (grader.py),
+limits and stops (command.py).
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import contextlib
-import itertools
-import os
-import re
-import shlex
-import signal
-import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
-from pathlib import Path
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from endpoint import EndpointFault, Policy, Reply, default_base_urls
-from flags import BAD_INPUT, BadInput
-from records import EVENTS, OWED, DiskFault, Log, RecordsError, dumps
+from endpoint import EndpointFault, Reply
+from flags import BadInput
+from records import OWED, Log, RecordsError
 from swarm import Attempt, Flow, Prompt, Slot
-from tasks import LETTERS, Task, TaskError
+from tasks import LETTERS, Task
 
 if TYPE_CHECKING:  # imported where it is used, so that telling can do without
     from grader import Grade
-
-VERSION = "0.1.0"
-DONE, LIMIT, ENDPOINT, GRADER, INTERRUPTED = 0, 3, 4, 5, 130  # exit codes, beside flags.BAD_INPUT
-
-
-class LimitReached(Exception):
-    """--stop-after: everything is saved, and something is left to ask."""
 
 
 class Owing(Exception):
@@ -89,72 +74,6 @@ class Worker(NamedTuple):
         return reply, await self.grader.grade(reply.text, task)
 
 
-class Budget:
-    """What requests cost, and how full the slots were: told by every event of the policy, before it is written down.
-
-    --stop-after is held here. Calls, tokens and usd count from the folder's events, over all starts.
-    """
-
-    def __init__(self, a: argparse.Namespace, log: Log) -> None:
-        self.log, self.limits, self.price, self.verbose = (
-            log,
-            a.stop_after,
-            a.price or (0.0, 0.0),
-            getattr(a, "verbose", False),
-        )
-        self.spent = dict.fromkeys(("calls", "tokens", "usd"), 0.0)
-        self.slots, self.busy, self.open = a.concurrency, 0, 0  # requests at the server; draws begun and not ended
-        self.slot_seconds = dict.fromkeys(("busy", "retrying", "grading", "work"), 0.0)  # idle ones by what was missing
-        self.missing: Callable[[], str] = lambda: "work"
-        self._start = self._since = time.monotonic()
-        for event in log.events():
-            self._pay(event)
-
-    def record(self, event: dict[str, Any]) -> None:
-        """The policy's log. LimitReached before a first request that is one too many."""
-        name = event["event"]
-        if name == "probe" and event["completion_tokens"] is None and {"tokens", "usd"} & set(self.limits):
-            raise BadInput("the server counts no tokens, so --stop-after cannot hold tokens= or usd=: use calls=")
-        self.clock()
-        if name == "sent":
-            if event["tries"] == 1:
-                self._allow()
-                self.open += 1
-            self.busy += 1
-        elif name in ("answered", "retry", "refused", "fault"):
-            self.busy -= 1
-            self.open -= name != "retry"
-        self._pay(event)
-        self.log.append(EVENTS, {**event, "time": round(time.time(), 3)})
-        if self.verbose:
-            note(dumps(event))
-
-    def begin(self, missing: Callable[[], str]) -> None:
-        """Sampling begins: slots count from here. missing: what a free one waits for."""
-        self.missing, self._since = missing, time.monotonic()
-
-    def clock(self) -> None:
-        """Book the slot-seconds since the last change."""
-        now = time.monotonic()
-        passed, self._since = now - self._since, now
-        self.slot_seconds["busy"] += self.busy * passed
-        self.slot_seconds[self.missing()] += (self.slots - self.busy) * passed
-
-    def _pay(self, event: dict[str, Any]) -> None:
-        if event.get("event") == "answered":
-            given, made = event.get("prompt_tokens") or 0, event.get("completion_tokens") or 0
-            self.spent["calls"] += 1
-            self.spent["tokens"] += given + made
-            self.spent["usd"] += (given * self.price[0] + made * self.price[1]) / 1e6
-
-    def _allow(self) -> None:
-        now = {**self.spent, "minutes": (time.monotonic() - self._start) / 60}
-        now["calls"] += self.open
-        for name, most in self.limits.items():
-            if now[name] >= most:
-                raise LimitReached(f"--stop-after {name}={most:g} is reached; everything is saved")
-
-
 # ── the only way an attempt comes into being ─────────────────────────────────────────────────────────────────────────
 
 
@@ -193,7 +112,7 @@ class Session:
             what = "task" if task_sha != task.digest else "prompt"
             raise RecordsError(
                 f"{self.log.path} holds {slot.within_task()} of {slot.task_id} under another {what}, so its reply "
-                f"is no answer to this one: use another --out, or --fresh to move the folder aside"
+                f"is no answer to this one: {self.log.instead}"
             )
 
     async def _make(self, worker: Worker, task: Task, slot: Slot, prompt: Prompt) -> Attempt:
@@ -292,7 +211,7 @@ def _attempt(task: Task, slot: Slot, prompt: Prompt, seed: int, reply: Reply, gr
     )
 
 
-# ── driving many tasks, and watching it ──────────────────────────────────────────────────────────────────────────────
+# ── driving many tasks ──────────────────────────────────────────────────────────────────────────────
 
 
 async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[Any, Any, None]], at_once: int) -> None:
@@ -316,189 +235,3 @@ async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[Any, Any, N
         async with reading:  # a thread may be in the middle of a task
             if isinstance(tasks, Generator):
                 tasks.close()
-
-
-class Watch:
-    """The bar on a terminal, or a line a minute elsewhere: attempts, rate, slots, retries, rescued, time left."""
-
-    def __init__(self, most: int, slots: int, counted: str = "rescued") -> None:
-        from tqdm import tqdm
-
-        self.most, self.slots, self.made, self.on_disk = most, slots, 0, 0
-        self.counted = counted  # what has become of the tasks in `rescued`, in a word; none where there is no such
-        self.rescued: set[str] = set()
-        self.tokens = 0
-        self.state: Any = None  # endpoint.Policy.state: in_flight, retries, waiting, last_error
-        self.start = time.monotonic()
-        self.bar = tqdm(
-            total=most, unit="attempt", file=sys.stderr, disable=not sys.stderr.isatty(), dynamic_ncols=True
-        )
-
-    def __call__(self, attempt: Attempt) -> None:
-        """An attempt was made."""
-        self.made += 1
-        self.tokens += (attempt.prompt_tokens or 0) + (attempt.completion_tokens or 0)
-        self.bar.set_postfix_str(self.words(), refresh=False)
-        self.bar.update()
-
-    def not_needed(self, attempts: int) -> None:
-        """So many attempts of the plan's largest number need not be made, or stood on disk."""
-        self.most -= attempts
-        self.bar.total = self.most
-
-    def words(self) -> str:
-        parts = [f"{self.counted} {len(self.rescued)}"] if self.counted else []
-        parts.append(f"tokens {self.tokens:,}")
-        if self.state is not None:
-            parts.append(f"slots {self.state.in_flight}/{self.slots}")
-            if self.state.retries:
-                parts.append(f"retries {self.state.retries} (last: {self.state.last_error})")
-            if self.state.waiting:
-                parts.append(f"{self.state.waiting} waiting")
-        return ", ".join(parts)
-
-    async def beat(self, every: float = 60.0) -> None:
-        """A line a minute where there is no terminal."""
-        while self.bar.disable:
-            await asyncio.sleep(every)
-            rate = self.made / (time.monotonic() - self.start) * 60
-            left = f"at most {(self.most - self.made) / rate:,.0f} min left" if rate else "nothing yet"
-            note(f"{self.made:,} of at most {self.most:,} attempts, {rate:,.0f}/min, {self.words()}, {left}")
-
-
-@contextlib.asynccontextmanager
-async def sampling(
-    log: Log, policy: Any, grader: Grades, a: argparse.Namespace, budget: Budget, watch: Watch
-) -> AsyncIterator[Session]:
-    """A session over an entered policy and grader; on the way out nothing that was paid is lost."""
-    session = Session(log, Worker(policy, grader), seed=a.seed, room=asyncio.Semaphore(5 * a.concurrency), watch=watch)
-    budget.begin(lambda: session.missing(a.concurrency))
-    watch.state = getattr(policy, "state", None)
-    heart = asyncio.create_task(watch.beat())
-    land: Literal["all", "paid", "nothing"] = "all"
-    try:
-        yield session
-        if session.left:
-            raise EndpointFault(
-                "attempt", f"{len(session.left)} plays were left incomplete; the last, {session.left[-1]}"
-            )
-    except BaseException as why:
-        if not isinstance(why, LimitReached):
-            land = "paid" if isinstance(why, EndpointFault) else "nothing"
-        raise
-    finally:
-        heart.cancel()
-        await session.close(land)
-        watch.bar.close()
-        note(f"{watch.made:,} attempts made, at most {max(0, watch.most - watch.made):,} left")
-        budget.clock()
-        seconds = {f"{name}_slot_seconds": round(value, 3) for name, value in budget.slot_seconds.items()}
-        log.append(EVENTS, {"event": "slots", "slots": a.concurrency, "time": time.time(), **seconds})
-
-
-def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:
-    """Run a command's sampling to its end: the exit code, and one line where it did not come to it."""
-    from grader import GraderFault
-
-    began, code = time.time(), DONE
-    log.append(EVENTS, {"event": "start", "time": began})
-    # A scheduler's SIGTERM is to be as gentle as Ctrl-C.
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        asyncio.run(work)
-    except LimitReached as why:
-        code = stop(LIMIT, why)
-    except EndpointFault as why:
-        code = stop(ENDPOINT, why)
-    except (GraderFault, DiskFault) as why:
-        code = stop(GRADER, why)
-    except (RecordsError, TaskError, BadInput) as why:
-        code = complain(why)
-    except KeyboardInterrupt:
-        code = stop(INTERRUPTED, "interrupted; everything is saved")
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    with contextlib.suppress(DiskFault):
-        ended = time.time()
-        log.append(EVENTS, {"event": "end", "time": ended, "code": code, "seconds": round(ended - began, 3)})
-    return code
-
-
-def move_aside(out: Path) -> None:
-    """--fresh: an old folder gets another name; nothing is ever deleted."""
-    if not out.exists():
-        return
-    with Log(out) as log:  # nobody else is writing to it, and it is a run's or empty
-        here = log.path.resolve()
-        aside = next(path for k in itertools.count(1) if not (path := here.with_name(f"{here.name}.{k}")).exists())
-        try:
-            here.rename(aside)
-        except OSError as why:
-            raise RecordsError(f"{out} cannot be moved aside ({why.strerror}): use another --out") from None
-    note(f"the old folder is {aside} now")
-
-
-def versions() -> dict[str, str | None]:
-    """What made the numbers: this program, its commit, Python, and the libraries it stands on."""
-    import platform
-    import subprocess
-    from importlib.metadata import PackageNotFoundError, version
-
-    here = Path(__file__).resolve().parent
-    git = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12", "--match="]
-    try:
-        commit = subprocess.run(git, capture_output=True, text=True, timeout=10).stdout.strip() or None
-    except (OSError, subprocess.TimeoutExpired):
-        commit = None
-    found: dict[str, str | None] = {"swarm-rescue": VERSION, "commit": commit, "python": platform.python_version()}
-    for name in ("openai", "pyarrow", "numpy", "scipy", "sqlglot"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
-
-
-def without_login(word: str) -> str:
-    """A base URL as it may be written down: a name and a password in it are not for a file or a log."""
-    return re.sub(r"(?<=://)[^/@\s]*@", "", word)
-
-
-def note(text: str) -> None:
-    """A line of the log."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def complain(why: object, code: int = BAD_INPUT) -> int:
-    """One line, and the exit code."""
-    note(f"{sys.argv[0].rsplit('/')[-1]}: {why}")
-    return code
-
-
-def stop(code: int, why: object) -> int:
-    """Say why a run ended before its end, and the command that continues it."""
-    words = [without_login(word) for word in sys.argv if word != "--fresh"]
-    note(f"{sys.argv[0].rsplit('/')[-1]}: {why} (--reuse reports what there is)")
-    note(f"to continue: python {shlex.join(words)}")
-    return code
-
-
-def policy_of(a: argparse.Namespace, model: str | None, log: Callable[[dict[str, Any]], None]) -> Policy:
-    """The endpoint's policy as the flags describe it."""
-    try:
-        return Policy(
-            a.base_url or default_base_urls(),
-            model,
-            api_key=os.environ.get("OPENAI_API_KEY"),
-            temperature=a.temperature,
-            top_p=None if getattr(a, "as_published", False) else a.top_p,
-            max_tokens=a.max_tokens,
-            thinking=a.thinking,
-            extra_body=a.extra_body,
-            request_timeout=a.request_timeout,
-            give_up_after=60 * a.give_up_after,
-            concurrency=a.concurrency,
-            log=log,
-        )
-    except ValueError as why:
-        raise BadInput(str(why)) from None

@@ -37,25 +37,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from curves import areas, bucket_table, curve, plot
-from endpoint import EndpointFault
-from flags import BadInput, Flags, count, policy_flags
-from measure import RULE
-from plan import plan_digest
-from records import DiskFault, Folder, Log, RecordsError, dumps
-from session import (
+from command import (
     DONE,
     ENDPOINT,
     GRADER,
     LIMIT,
     VERSION,
     Budget,
-    Owing,
-    Session,
     Watch,
     complain,
     conduct,
-    each,
+    guarded,
     move_aside,
     note,
     policy_of,
@@ -63,6 +55,13 @@ from session import (
     versions,
     without_login,
 )
+from curves import areas, bucket_table, curve, plot
+from endpoint import EndpointFault
+from flags import Flags, count, policy_flags
+from measure import RULE
+from plan import plan_digest
+from records import Folder, Log, RecordsError, dumps
+from session import Owing, Session, each
 from sql import Bench, Result, extract_sql, is_file, is_query, worth
 from sql import SqlGrade as SqlGrade
 from sql import score as score
@@ -608,19 +607,15 @@ def tell(a: argparse.Namespace, folder: Folder) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = flags()
-    a = parser.parse_args(argv)
-    if "usd" in a.stop_after and not a.price:
-        parser.error("--stop-after usd= needs --price IN,OUT")
-    try:
+    a = flags().parse_args(argv)
+
+    def work() -> int:
         code = DONE if a.reuse else make(a)
         if code in (DONE, LIMIT) and (a.reuse or not a.plan):
             tell(a, Folder(a.out))
         return code
-    except (RecordsError, TaskError, BadInput) as why:
-        return complain(why)
-    except (DiskFault, OSError) as why:
-        return complain(why, GRADER)
+
+    return guarded(work)
 
 
 if __name__ == "__main__":

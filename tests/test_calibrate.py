@@ -418,7 +418,7 @@ def test_another_judge_needs_its_own_answers(tmp_path: Path, go: Go, judged: Pat
     with serving(reply=judging) as mock:
         go("--judge", "--limit", "3", url=mock.url)
         code, _, err = go("--judge", "--limit", "5", "--temperature", "1", url=mock.url)
-        assert code == 2 and "temperature 0.0 -> 1.0" in err
+        assert code == 2 and "temperature 0.0 -> 1.0" in err and "--fresh" not in err and "judge to ask" in err
         code, _, err = go("--judge", "--limit", "3", "--temperature", "1")  # although nothing would be asked
         assert code == 2 and "temperature 0.0 -> 1.0" in err
 

@@ -20,12 +20,13 @@ FLOORS = (
     ("table", "grader", "records"),
     ("measure", "sql"),
     ("session", "page", "export", "curves"),
-    ("regrade", "report"),
+    ("command", "report"),
+    ("regrade",),
     ("run", "calibrate", "sql_calibrate"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
-DOING = {"session", "endpoint", "grader", "sandbox", "walls", "sql"}
+DOING = {"session", "command", "endpoint", "grader", "sandbox", "walls", "sql"}
 TELLING = ("measure", "stats", "words", "plots", "page", "report", "export", "curves")
 
 PURE = ("swarm", "stats", "plan", "table", "measure")

@@ -289,7 +289,7 @@ def per_sample(t: Table) -> dict[str, Any]:
         rate = _rate_per_draw(play, use)
         out[arm] = {
             "rate": rate.mean() if len(rate) else math.nan,
-            "interval": list(stats.bootstrap_ci(rate, level=LEVEL, rng=_rng())),
+            "interval": list(_rate_interval(rate)),
             "passes": int(play.passes[use].sum()),
             "samples": int(play.drawn[use].sum()),
             "n": int(use.sum()),
@@ -302,6 +302,16 @@ def per_sample(t: Table) -> dict[str, Any]:
             out[arm]["paired"] = None
             out[arm]["reason"] = "the control stopped at its first pass" if CONTROL in t.arms else "no control"
     return out
+
+
+def _rate_interval(rate: Any) -> stats.Interval:
+    """Of the mean of a pass rate, one number a task. Tasks that are all 0 or all 1 count as so many draws of one share:
+    their bootstrap would have no width, which is not knowledge."""
+    if len(set(rate.tolist())) > 1:
+        return stats.bootstrap_ci(rate, level=LEVEL, rng=_rng())
+    if len(rate) and rate[0] in (0, 1):
+        return stats.proportion_ci(int(rate.sum()), len(rate), level=LEVEL)
+    return stats.Interval(math.nan, math.nan)
 
 
 def per_draw_stopped(t: Table) -> dict[str, Any] | None:
@@ -336,7 +346,7 @@ def noise(t: Table) -> dict[str, Any]:
     for arm in t.others:
         delta = abs(stats.compare_paired(*_rescues(t, arm), level=LEVEL, rng=_rng()).delta)
         clears[arm] = {
-            name: None if math.isnan(width) or math.isnan(delta) else bool(delta > width)
+            name: bool(delta > width) if width > 0 and not math.isnan(delta) else None  # runs alike span no band
             for name, width in (("band_t", band.band_t), ("band_within", band.band_within))
         }
     return {

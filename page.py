@@ -447,7 +447,7 @@ def _noise_table(r: Results) -> str:
         [
             name,
             points(noise[sd]),
-            points(noise[band]),
+            points(noise[band] or None),
             listed([arm for arm, row in clears.items() if row[band]]) or "none",
         ]
         for name, sd, band in (

@@ -102,17 +102,21 @@ def noise_words(r: Results) -> str:
     bands = [
         f"{points(noise[key])} points ({origin})"
         for key, origin in (("band_t", "from the run means"), ("band_within", "from each task's replicates"))
-        if noise.get(key) is not None
+        if noise.get(key)  # runs alike by luck span no band, which is no evidence that there is none
     ]
     words = (
-        f"{CONTROL} ran {noise['runs']} times and rescued {listed([str(k) for k in noise['rescued']])} of "
-        f"{noise['n']}. By their seeds alone 19 of 20 pairs of runs lie within {' or '.join(bands)}."
+        f"{CONTROL} ran {noise['runs']} times and rescued {listed([str(k) for k in noise['rescued']])} of {noise['n']}."
     )
+    if not bands:
+        return f"{words} Runs this much alike do not tell how far two may lie apart by their seeds alone."
+    words += f" By their seeds alone 19 of 20 pairs of runs lie within {' or '.join(bands)}."
     clears = noise.get("clears") or {}
-    both = [arm for arm, row in clears.items() if row and all(row.values())]
+    clear = [arm for arm, row in clears.items() if all(known for known in row.values() if known is not None)]
+    clear = [arm for arm in clear if any(known is not None for known in clears[arm].values())]
     if clears:
-        said = listed(both) or "no arm"
-        words += f" {said[0].upper()}{said[1:]} {'clear' if len(both) > 1 else 'clears'} both."
+        said = listed(clear) or "no arm"
+        it = "both" if len(bands) == 2 else "it"
+        words += f" {said[0].upper()}{said[1:]} {'clear' if len(clear) > 1 else 'clears'} {it}."
     if noise.get("q_p") is not None and noise["q_p"] < 0.05:
         words += (
             f" The runs differ by more than their tasks explain (p {p_text(noise['q_p'])}): did the endpoint drift?"

@@ -25,6 +25,7 @@ from swarm import Attempt, same_program
 from table import Table, tabulate
 from tasks import Task, Test, card
 from tests.lay_out import ARMS, COUNTS, attempt, base, config, hits, lay_out, names, play, published, run
+from words import noise_words
 
 
 def dumped(results: dict[str, Any]) -> str:
@@ -513,6 +514,34 @@ def test_planted_run_means_give_the_band_and_who_clears_it() -> None:
         "ring": {"band_t": True, "band_within": True},
         "star": {"band_t": False, "band_within": True},  # 2 points against 6.1 and 1.6
     }
+
+
+def test_runs_alike_span_no_band_and_nobody_clears_one() -> None:
+    tasks = names(3)
+    alike = {tasks[0]: 0}
+    rescued = {"resample": alike, "ring": {}, "star": dict.fromkeys(tasks, 0)}
+    results = measure(run(tasks, rescued, [alike]), config(arms=["resample", "ring", "star"], noise_runs=1))
+    assert results["noise"]["band_t"] == results["noise"]["band_within"] == 0
+    assert results["noise"]["clears"] == {arm: {"band_t": None, "band_within": None} for arm in ("ring", "star")}
+    said = noise_words(results)
+    assert "0.0 points" not in said and "clear" not in said and "do not tell" in said
+    # Another task is rescued by each run: the means are alike, the replicates are not.
+    results = measure(
+        run(names(40), {"resample": {"t0000": 0}, "ring": dict.fromkeys(names(40), 0)}, [{"t0001": 0}]),
+        config(arms=["resample", "ring"], noise_runs=1),
+    )
+    assert results["noise"]["clears"]["ring"] == {"band_t": None, "band_within": True}
+    said = noise_words(results)
+    assert "0.0 points" not in said and said.endswith("(from each task's replicates). Ring clears it.")
+
+
+def test_a_rate_of_nothing_at_all_is_no_knowledge() -> None:
+    attempts = run(names(3), {"resample": {"t0000": 0}, "ring": {}}, stop=False)
+    got = measure(attempts, config(arms=["resample", "ring"], full_budget=True))["per_sample"]["ring"]
+    assert got["rate"] == 0 and got["samples"] == 72
+    # Wilson's limit for 0 of 3: z² / (n + z²). What three tasks can tell, however many samples each had.
+    z2 = 1.959963984540054**2
+    assert got["interval"] == pytest.approx([0, z2 / (3 + z2)])
 
 
 # ── runs that ended badly, or hold next to nothing ───────────────────────────────────────────────────────────────

@@ -777,7 +777,7 @@ class Grader:
         wanted = tuple(Test(t) if isinstance(t, str) else Test(*t[:2]) for t in tests)
         job = _Job(program, kind, setup, self._limits(timeout), stop_at_first, tuple(functions))
         key = hashlib.sha256(repr((job, wanted)).encode("utf-8", "surrogatepass")).digest()
-        return list(await self._once(key, lambda: self._run(job, [wanted])))
+        return list(await self.once(key, lambda: self._run(job, [wanted])))
 
     async def grade(self, reply: str, task: Task) -> Grade:
         """Find the program in a reply, run every visible test and, if it passes them all, every hidden one."""
@@ -785,7 +785,7 @@ class Grader:
         if code is None:
             return Grade(None, 0.0, False, "no_code", LETTERS["no_code"] * len(task.visible))
         job = _Job(code, task.kind, task.setup, self._limits(task.timeout), False, task.functions)
-        results = await self._once((task.digest, job), lambda: self._run(job, [task.visible, task.hidden]))
+        results = await self.once((task.digest, job), lambda: self._run(job, [task.visible, task.hidden]))
         visible, hidden = results[: len(task.visible)], results[len(task.visible) :]
         failed = next((r for r in results if not r.passed), None)
         shown = next((r for r in visible if not r.passed), None)
@@ -808,7 +808,7 @@ class Grader:
             limits = limits._replace(asleep_seconds=seconds, wall_seconds=seconds, timeouts=0)
         return limits
 
-    async def _once(self, key: Any, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    async def once(self, key: Any, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """Equal (program, tests, rules) are worked out once, those in flight at this moment included."""
         while (known := self._known.get(key)) is not None:
             try:

@@ -9,8 +9,8 @@ There is no answer to be found in here: what a test wants is known to the caller
 program runs in one of two ways. As main: it reads the input from stdin (a regular file) and prints to stdout. As a
 module: it is loaded under another name, then the input, a piece of Python, is run in its namespace, and the value that
 this leaves in `__value__` comes back as plain data (encode, decode). Of a module that can keep nothing from one call
-to the next (_keeps_nothing), one test process makes several calls; if anything but values and plain errors comes of
-that, each call is made again in a process of its own.
+to the next (stateless.py), one test process makes several calls; if anything but values and plain errors comes of that,
+each call is made again in a process of its own.
 
 The worker hands its socket to the program process and reads nothing itself, so that nothing of one program is ever in
 the memory of another. All that travels has a fixed header and raw bytes; what comes from a test process is bytes that
@@ -36,6 +36,7 @@ import time
 from collections import deque, namedtuple
 from collections.abc import Iterable, Sequence
 
+import stateless
 import walls
 
 TYPE_CHECKING = False
@@ -71,7 +72,9 @@ _END = 0xFFFFFFFF  # in place of a length: no more tests, the next is another pr
 _RESULT = struct.Struct("<4sBiBdI")  # worker to host: magic, outcome, status, ran, CPU seconds, length; then stdout
 _MAGIC_JOB, _MAGIC_RESULT, _HELLO = b"JOB1", b"RES1", b"UP01"
 _HELD_BYTES = 1 << 18  # results that wait to be sent together
-_SHARED, _SHARED_SECONDS = 64, 0.5  # the most calls that one test process makes, and the CPU time that it may take
+# The most calls that one test process makes, the CPU seconds it may take, and how much earlier than by itself a call
+# runs out of stack: what has run before lets the interpreter go a few levels deeper.
+_SHARED, _SHARED_SECONDS, _SHARED_DEPTH = 64, 0.5, 200
 _LOOK_SECONDS = 0.05  # how soon, and in tiers that need it how often, a running program is looked at
 
 
@@ -174,12 +177,15 @@ def _drained(iterator: Any) -> list[Any]:
     return items
 
 
-def _encode_library_type(value: Any, kind: type, out: list[bytes], depth: int) -> None:
-    name = f"{kind.__module__}.{kind.__qualname__}"
+def _library_name(kind: type) -> str:
+    """Module and name of a type of the library; "" for any other."""
     # a class may claim any name, so it must be the very class that the library holds under it
     home = sys.modules.get(kind.__module__)
-    if home is None or getattr(home, kind.__qualname__, None) is not kind:
-        name = ""
+    return f"{kind.__module__}.{kind.__qualname__}" if getattr(home, kind.__qualname__, None) is kind else ""
+
+
+def _encode_library_type(value: Any, kind: type, out: list[bytes], depth: int) -> None:
+    name = _library_name(kind)
     if name == "collections.Counter":
         _encode_items(b"c", _flat(dict.items(value)), out, depth)
     elif name == "collections.defaultdict":
@@ -390,7 +396,10 @@ def _one_call(code: Any, calls: list[tuple[Any, bytes]], scope: dict[str, Any]) 
 def _calls(code: Any, calls: list[tuple[Any, bytes]], scope: dict[str, Any]) -> None:
     """Write a record for each call. What is no plain error ends it all, and each will be made by itself."""
     exec(code, scope)
-    for call, given in calls:
+    sys.setrecursionlimit(sys.getrecursionlimit() - _SHARED_DEPTH)
+    for number, (call, given) in enumerate(calls):
+        if number:
+            stateless.forget()
         outcome, data = ENDED, b""
         try:
             data = _value(call, given, scope)
@@ -398,7 +407,7 @@ def _calls(code: Any, calls: list[tuple[Any, bytes]], scope: dict[str, Any]) -> 
             outcome, data = BAD_VALUE, _named(error)
         except Exception as error:
             outcome = _hint_for(error)
-            if outcome != RUNTIME_ERROR:
+            if outcome != RUNTIME_ERROR or isinstance(error, RecursionError):
                 raise
         scope.pop("__value__", None)
         _write_all(_VALUE_FD, _RECORD.pack(outcome, len(data)) + data)
@@ -409,7 +418,7 @@ def _value(call: Any, given: bytes, scope: dict[str, Any]) -> bytes:
     scope.update(__encode__=encode, __decode__=decode, __given__=decode(given) if given else None)
     exec(call, scope)
     value = scope["__value__"]
-    if type(value) in _ITERATORS:
+    if type(value) in _ITERATORS or _library_name(type(value)).startswith("itertools."):
         kind, value = type(value).__name__, _drained(value)
         data, text = encode(iter(value)), f"<{kind}> {value!r}"
     else:
@@ -433,88 +442,6 @@ _WARM = frozenset(
     "functools hashlib heapq io itertools json math numbers operator os queue random re statistics string struct sys "
     "textwrap threading time traceback types typing unicodedata".split()
 )
-
-
-# A module whose code holds nothing but this cannot keep anything from one call of its functions to the next: it binds
-# functions, constants and harmless modules, and no function binds a name or an attribute outside itself. The test is
-# on compiled code, and whatever it does not know, it refuses; a refusal costs time and changes no verdict.
-_BINDING = """
-    RESUME NOP CACHE EXTENDED_ARG LOAD_CONST LOAD_SMALL_INT LOAD_NAME STORE_NAME POP_TOP MAKE_FUNCTION
-    SET_FUNCTION_ATTRIBUTE IMPORT_NAME IMPORT_FROM BUILD_TUPLE BINARY_SUBSCR RETURN_VALUE RETURN_CONST"""
-_KEEPING = "STORE_GLOBAL DELETE_GLOBAL STORE_ATTR DELETE_ATTR STORE_NAME DELETE_NAME LOAD_BUILD_CLASS"
-_HARMLESS = frozenset("bisect cmath collections copy functools heapq itertools math operator re string typing".split())
-_KEEPERS = frozenset(
-    "attrgetter breakpoint cache delattr eval exec exit getattr globals help input lru_cache methodcaller open "
-    "quit setattr singledispatch update_wrapper vars wraps".split()
-) | (sys.stdlib_module_names - _HARMLESS)
-
-_Operations = namedtuple("_Operations", "import_name extended binding keeping")
-_operations: Any = None  # the numbers that this Python gives to the above
-
-
-def _learn_operations() -> None:
-    """In a worker: learn them without mapping one more library into every process."""
-    global _operations
-    kept = sys.modules.get("_opcode")
-    sys.modules["_opcode"] = None  # type: ignore[assignment]
-    from opcode import opmap
-
-    def known(names: str) -> bytes:
-        return bytes(opmap[name] for name in names.split() if name in opmap)
-
-    _operations = _Operations(opmap["IMPORT_NAME"], opmap["EXTENDED_ARG"], known(_BINDING), known(_KEEPING))
-    del sys.modules["opcode"], sys.modules["_opcode"]  # a program that wants them gets them whole
-    if kept:
-        sys.modules["_opcode"] = kept
-
-
-def _codes(code: Any) -> list[Any]:
-    """The code and all codes in it, outermost first."""
-    found = [code]
-    for one in found:
-        found += [const for const in one.co_consts if type(const) is type(code)]
-    return found
-
-
-def _imported(codes: list[Any]) -> set[str]:
-    """The top names of all modules that the codes import anywhere."""
-    name_op, extended = _operations.import_name, _operations.extended
-    found: set[str] = set()
-    for one in codes:
-        operations, arguments = one.co_code[::2], one.co_code[1::2]
-        at = operations.find(name_op)
-        while at >= 0:
-            index = arguments[at]
-            if at and operations[at - 1] == extended:
-                index |= arguments[at - 1] << 8
-            if index < len(one.co_names):
-                found.add(one.co_names[index].partition(".")[0])
-            at = operations.find(name_op, at + 1)
-    return found
-
-
-def _keeps_nothing(codes: list[Any]) -> bool:
-    """Is it certain that what one call of a function of this module does cannot be seen by the next?"""
-    if codes[0].co_code[::2].translate(None, _operations.binding):
-        return False
-    for one in codes[1:]:
-        operations = one.co_code[::2]
-        if len(operations.translate(None, _operations.keeping)) != len(operations):
-            return False
-    names = {name for one in codes for name in one.co_names}
-    return names.isdisjoint(_KEEPERS) and not any(name.startswith("_") for name in names)
-
-
-def _keeps_only_its_value(call: Any) -> bool:
-    """Does this piece of Python leave `__value__` behind and nothing else?"""
-    for one in _codes(call):
-        operations, arguments = one.co_code[::2], one.co_code[1::2]
-        bound = one.co_names.index("__value__") if one is call and "__value__" in one.co_names else -1
-        for operation in set(operations) & set(_operations.keeping + bytes([_operations.import_name])):
-            at = operations.find(operation)
-            if arguments[at] != bound or operations.find(operation, at + 1) >= 0:
-                return False
-    return True
 
 
 def _warm_up(names: set[str]) -> None:
@@ -595,7 +522,7 @@ class _ProgramProcess:
         if self.may_wait:
             self.held.madvise(mmap.MADV_DONTFORK)
         self.timeouts = 0
-        self.may_share = False  # one test process for several calls
+        self.names: frozenset[str] | None = None  # of a module that lets several calls share a test process
         self.running = 0  # the process id of the test process, while there is one
         self.fork = os.fork if house.tier == "limits" else walls.fork
         self.input_ready = select.poll()
@@ -609,6 +536,7 @@ class _ProgramProcess:
         source = _read_exact(self.fd, size)
         sys.modules.pop("sandbox", None)
         sys.modules.pop("walls", None)
+        sys.modules.pop("stateless", None)
         # The tests inherit the hard limit: should all else fail to stop one, the kernel does. It counts what this
         # process takes too, which is less than a millisecond for a test.
         soft = max(1, int(self.limits.cpu_seconds) + 1)
@@ -621,10 +549,10 @@ class _ProgramProcess:
         self.own_source = source if any(word in source for word in (b"__file__", b"argv", b"getsource")) else b""
         del source
         if not isinstance(self.code, int):
-            codes = _codes(self.code)
-            imported = _imported(codes)
-            _warm_up(imported & _WARM)
-            self.may_share = self.mode == MODULE and imported <= _HARMLESS and _keeps_nothing(codes)
+            codes = stateless.codes_in(self.code)
+            _warm_up(stateless.imported(codes) & _WARM)
+            if self.mode == MODULE:
+                self.names = stateless.names_of(codes)
         gc.freeze()
         self.page[0] = 1  # compiled: from here on a death is not the program's doing
         if self.house.tier == "limits":
@@ -647,13 +575,16 @@ class _ProgramProcess:
         inputs: list[bytes] = []  # that have come and are not answered
         more = True
         while more or inputs:
-            while more and (not inputs or (self.may_share and len(inputs) < _SHARED and self.input_ready.poll(0))):
+            while more and (
+                not inputs or (self.names is not None and len(inputs) < _SHARED and self.input_ready.poll(0))
+            ):
                 (size,) = _TEST.unpack(_read_exact(self.fd, _TEST.size))
                 more = size != _END
                 if more:
                     inputs.append(_read_exact(self.fd, size))
             try:
-                if len(inputs) < 2 or not self.share(inputs):
+                enough = self.limits.timeouts and self.timeouts >= self.limits.timeouts
+                if len(inputs) < 2 or enough or not self.share(inputs):
                     for data in inputs:
                         if isinstance(self.code, int):
                             self.answer(self.code)
@@ -705,8 +636,11 @@ class _ProgramProcess:
 
     def share(self, inputs: list[bytes]) -> bool:
         """Make all these calls in one process, and answer them. False: nothing is answered, make them one by one."""
+        names = self.names
         calls = [_taken_apart(data) for data in inputs]
-        if any(isinstance(call, int) or not _keeps_only_its_value(call) for call, _ in calls):
+        if names is None or any(isinstance(call, int) for call, _ in calls):
+            return False
+        if not all(stateless.leaves_only_its_value(call, names) for call, _ in calls):
             return False
         cpu, asleep, *others = self.limits
         limits = Limits(min(cpu, _SHARED_SECONDS), min(asleep, _SHARED_SECONDS), *others)
@@ -714,7 +648,8 @@ class _ProgramProcess:
         killed_for, status, usage = self.wait(self.start(calls, out), limits)
         self.clean_scratch()
         cpu = usage.ru_utime + usage.ru_stime
-        if killed_for or status or cpu > limits.cpu_seconds:
+        # By itself, a call that takes much memory or fails may be told for it.
+        if killed_for or status or cpu > limits.cpu_seconds or usage.ru_maxrss * _RSS_UNIT > limits.memory_bytes // 4:
             return False
         records, at, data = [], 0, os.pread(out, min(os.fstat(out).st_size, limits.output_bytes), 0)
         while at + _RECORD.size <= len(data):
@@ -935,7 +870,7 @@ def serve(fd: int, tier: str, scratch: str) -> None:
         text = f"{why}".encode()
         _write_all(fd, _RESULT.pack(_MAGIC_RESULT, FAULT, 0, 0, 0.0, len(text)) + text)
         return
-    _learn_operations()
+    stateless.learn()
     for name in _ALWAYS_WARM:
         __import__(name)
     import _thread

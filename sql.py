@@ -214,7 +214,7 @@ class Bench:
         else:
             script = database.encode("utf-8", "replace")
         digest = sha256(script).hexdigest()
-        made: Made | Result = await self.grader._once(("make", digest), lambda: self._make(script, digest))
+        made: Made | Result = await self.grader.once(("make", digest), lambda: self._make(script, digest))
         return made
 
     def _read(self, path: str) -> Made:
@@ -279,7 +279,7 @@ class Bench:
             result = self._told(await self._execute(verb, data, text))
             return result if result.rows is None or _is_table(result.rows) else Result(None, "runtime_error", "no rows")
 
-        result: Result = await self.grader._once((verb, made.digest, text), run)
+        result: Result = await self.grader.once((verb, made.digest, text), run)
         return result
 
     async def show(self, database: str) -> Result:
@@ -300,7 +300,7 @@ class Bench:
     async def gold(self, database: str, queries: Sequence[str]) -> Gold:
         """The answers of the gold queries, worked out once."""
         key = ("gold", sha256(dumps([database, list(queries)]).encode()).digest())
-        gold: Gold = await self.grader._once(key, lambda: self._gold(database, queries))
+        gold: Gold = await self.grader.once(key, lambda: self._gold(database, queries))
         return gold
 
     async def _gold(self, database: str, queries: Sequence[str]) -> Gold:

@@ -15,7 +15,7 @@ ROOMS = sorted(path.stem for path in ROOT.glob("*.py"))
 
 # From the cellar up. A room imports from the floors below its own and from nowhere else in the house.
 FLOORS = (
-    ("walls", "endpoint", "tasks", "stats", "flags", "words"),
+    ("walls", "stateless", "endpoint", "tasks", "stats", "flags", "words"),
     ("swarm", "sandbox", "plots", "plan"),
     ("table", "grader", "records"),
     ("measure", "sql"),

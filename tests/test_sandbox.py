@@ -1,4 +1,3 @@
-# ruff: noqa: E501  a program reads best on the line it was written on
 """The sandbox from below: the protocol, values as bytes, the filters, the walls, and how a worker ends.
 
 What programs try in there is in test_attacks.py, what they may do in test_right_programs.py.
@@ -10,7 +9,6 @@ import collections
 import datetime
 import decimal
 import fractions
-import json
 import os
 import random
 import re
@@ -334,12 +332,12 @@ def test_nothing_in_the_sandbox_is_called_expected():
 
 
 def test_the_inside_needs_the_standard_library_alone():
-    for name in ("sandbox.py", "walls.py"):
+    for name in ("sandbox.py", "stateless.py", "walls.py"):
         for node in ast.walk(ast.parse((ROOT / name).read_text())):
             modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module] if isinstance(node, ast.ImportFrom) else []
             for module in modules:
-                assert module == "walls" or module.partition(".")[0] in sys.stdlib_module_names, module
+                assert module in ("stateless", "walls") or module.partition(".")[0] in sys.stdlib_module_names, module
 
 
 # ── programs and inputs, outputs and outcomes ────────────────────────────────────────────────────────────────────────
@@ -509,161 +507,6 @@ def test_calls_leave_values_and_what_is_no_value_is_named():
     assert results[8].outcome == "runtime_error"  # stdin is empty
 
 
-# ── several calls in one process ─────────────────────────────────────────────────────────────────────────────────────
-def together_and_alone(programs_and_pieces, tier="full", **limits):
-    """For each program: [(outcome, status, stdout, cpu_seconds)] of its calls, asked at once, and asked one at a time."""
-
-    async def work(worker):
-        found = []
-        for program, pieces in programs_and_pieces:
-            inputs = [call(piece) for piece in pieces]
-            together = await outputs(worker, program, inputs, sandbox.MODULE, **limits)
-            alone = [(await outputs(worker, program, [one], sandbox.MODULE, **limits))[0] for one in inputs]
-            found.append((together, alone))
-        return found
-
-    return worker_in(tier, work)
-
-
-def verdicts(results):
-    return [(r.outcome, r.status, r.stdout) for r in results]
-
-
-def shared(results):
-    """Was it one process? Then its time is split evenly, to the last digit."""
-    return len(results) > 1 and len({r.cpu_seconds for r in results}) == 1 and results[0].cpu_seconds > 0
-
-
-REMEMBERS = {  # each would answer differently the second time, if the first call could still be felt
-    "global": "n = 0\ndef f():\n    global n\n    n += 1\n    return n",
-    "deleted global": "n = 0\ndef f():\n    global n\n    del n",
-    "list": "seen = []\ndef f():\n    seen.append(1)\n    return len(seen)",
-    "list in a tuple": "seen = ([], 1)\ndef f():\n    seen[0].append(1)\n    return len(seen[0])",
-    "memo": "memo = {}\ndef f():\n    memo[len(memo)] = 1\n    return len(memo)",
-    "default": "def f(seen=[]):\n    seen.append(1)\n    return len(seen)",
-    "default of a lambda": "f = lambda seen=[]: (seen.append(1), len(seen))[1]",
-    "default of an inner function": "def f(*, seen={}):\n    seen[len(seen)] = 1\n    return len(seen)",
-    "attribute": "def f():\n    f.n = getattr(f, 'n', 0) + 1\n    return f.n",
-    "attribute, written": "def f():\n    try:\n        return f.n\n    except AttributeError:\n        f.n = 1\n        return 0",
-    "setattr": "def f():\n    try:\n        return f.n\n    except AttributeError:\n        setattr(f, 'n', 1)\n        return 0",
-    "dict of a function": "def f():\n    f.__dict__['n'] = f.__dict__.get('n', 0) + 1\n    return f.__dict__['n']",
-    "defaults": "def f(n=0):\n    f.__defaults__ = (n + 1,)\n    return n",
-    "code": "def g():\n    return 1\ndef h():\n    return 2\ndef f():\n    n = g()\n    g.__code__ = h.__code__\n    return n",
-    "class": "class C:\n    n = 0\ndef f():\n    C.n += 1\n    return C.n",
-    "iterator": "numbers = iter(range(9))\ndef f():\n    return next(numbers)",
-    "count": "import itertools\nnumbers = itertools.count()\ndef f():\n    return next(numbers)",
-    "generator": "numbers = (k for k in range(9))\ndef f():\n    return next(numbers)",
-    "closure": "def make():\n    n = 0\n    def f():\n        nonlocal n\n        n += 1\n        return n\n    return f\nf = make()",
-    "decorator": "from functools import lru_cache\n@lru_cache\ndef g():\n    return 1\ndef f():\n    g()\n    return g.cache_info().hits",
-    "globals": "def f():\n    globals()['n'] = globals().get('n', 0) + 1\n    return globals()['n']",
-    "vars": "import math\ndef f():\n    vars(math)['n'] = vars(math).get('n', 0) + 1\n    return vars(math)['n']",
-    "module": "import math\ndef f():\n    try:\n        return math.n\n    except AttributeError:\n        math.n = 1\n        return 0",
-    "builtins": "def f():\n    n = __builtins__.__dict__.get('n', 0)\n    __builtins__.n = n + 1\n    return n",
-    "attrgetter": "import operator\ndef f():\n    d = operator.attrgetter('__dict__')(f)\n    d['n'] = d.get('n', 0) + 1\n    return d['n']",
-    "wraps": "from functools import update_wrapper\ndef g(): pass\ndef f():\n    update_wrapper(f, g)\n    return f.__name__",
-    "by way of a module": "import copy\ndef f():\n    copy.copyreg.dispatch_table[len(copy.copyreg.dispatch_table)] = 1\n    return len(copy.copyreg.dispatch_table)",
-    "exec": "def f():\n    exec('global n\\ntry:\\n  n += 1\\nexcept NameError:\\n  n = 0')\n    return n",
-    "random": "import random\ndef f():\n    return random.random()",
-    "sys": "import sys\ndef f():\n    sys.setrecursionlimit(sys.getrecursionlimit() + 1)\n    return sys.getrecursionlimit()",
-    "file": "def f():\n    with open('n', 'a') as file:\n        return file.write('x') + file.tell()",
-    "decimal": "from decimal import getcontext\ndef f():\n    getcontext().prec += 1\n    return getcontext().prec",
-    "bound to a name": "keep = [].append, []\ndef f():\n    keep[1].append(1)\n    return len(keep[1])",
-    "walrus": "[(seen := [])]\ndef f():\n    seen.append(1)\n    return len(seen)",
-    "unpacked": "first, *seen = 1, 2\ndef f():\n    seen.append(1)\n    return len(seen)",
-    "in an if": "if True:\n    seen = []\ndef f():\n    seen.append(1)\n    return len(seen)",
-    "in a loop": "for seen in ([],):\n    pass\ndef f():\n    seen.append(1)\n    return len(seen)",
-    "matched": "match [1, 2]:\n    case [*seen]:\n        pass\ndef f():\n    seen.append(1)\n    return len(seen)",
-    "annotated": "seen: list = list()\ndef f():\n    seen.append(1)\n    return len(seen)",
-    "annotations": "def f(x: [] = 0):\n    f.__annotations__['x'].append(1)\n    return len(f.__annotations__['x'])",
-    "caught error": "def g():\n    return 1\ntry:\n    raise ValueError([])\nexcept ValueError as error:\n    seen = error.args[0]\ndef f():\n    seen.append(1)\n    return len(seen)",
-}  # fmt: skip
-
-
-def test_no_call_can_feel_the_one_before():
-    work = [(program, ["__value__ = f()"] * 3) for program in REMEMBERS.values()]
-    for name, (together, alone) in zip(REMEMBERS, together_and_alone(work), strict=True):
-        assert verdicts(together) == verdicts(alone), name
-        assert len(set(verdicts(together))) == 1, name  # the same answer three times
-
-
-def test_set_up_code_is_not_felt_by_the_next_call():
-    program = "def f(n):\n    return n\ndef g():\n    return x"
-    pieces = ["x = 7\n__value__ = g()", "__value__ = g()", "import math as x\n__value__ = g() is x", "__value__ = f(x)"]
-    ((together, alone),) = together_and_alone([(program, pieces)])
-    assert verdicts(together) == verdicts(alone)
-    assert [r.outcome for r in together] == ["ended", "runtime_error", "ended", "runtime_error"]
-    pieces = ["__value__ = [x for x in range(3)]", "__value__ = (x := 3)", "__value__ = f(x)"]
-    ((together, alone),) = together_and_alone([(program, pieces)])
-    assert verdicts(together) == verdicts(alone) and together[2].outcome == "runtime_error"
-
-
-def test_calls_that_share_a_process_end_as_they_would_alone():
-    program = """
-import math, itertools
-from typing import List
-
-LIMIT = 3
-
-def helper(x: List[int] = (), deep: int = 2) -> int:
-    return len(x) + deep
-
-def f(x):
-    return [helper([x]), 12 // x, math.gcd(x, 12), x * LIMIT]
-
-def g(x):
-    yield from itertools.repeat(x, 3)
-
-def down(x):
-    return down(x + 1)
-
-def leave(x):
-    raise SystemExit(x)
-
-def interrupt(x):
-    raise KeyboardInterrupt
-
-def spin(x):
-    while x:
-        pass
-
-def much(x):
-    return [0] * (1 << x)
-
-def large(x):
-    return "x" * x
-"""
-    plain = ["__value__ = f(3)", "__value__ = f(0)", "__value__ = g(2)", "__value__ = f", "__value__ = {1: f(2)}"]
-    plain += ["__value__ = down(0)", "__value__ = large(1 << 21)", "__value__ = f()", "__value__ = iter('ab')"]
-    work = [(program, plain * 8)]  # more than share one process
-    for other in ("leave(0)", "leave(3)", "interrupt(1)", "spin(1)", "much(40)", "syntax error"):
-        work.append((program, [plain[0], f"__value__ = {other}", plain[0]]))
-    (first, *others) = together_and_alone(work, cpu_seconds=0.3)
-    together, alone = first
-    assert verdicts(together) == verdicts(alone) and shared(together[:32]) and not shared(together)
-    assert {r.outcome for r in together} == {"ended", "runtime_error", "bad_value"}
-    for together, alone in others:
-        assert verdicts(together) == verdicts(alone) and not shared(together)
-    assert [together[1].outcome for together, _ in others] == [
-        "ended", "runtime_error", "runtime_error", "timeout", "memory_limit", "syntax_error",
-    ]  # fmt: skip
-    assert others[0][0][1].stdout == b""  # status 0 before there was a value
-
-
-@pytest.mark.parametrize("tier", TIERS)
-def test_references_share_a_process_and_their_verdicts_are_those_of_calls_made_alone(tier):
-    rows = [json.loads(line) for line in (ROOT / "tests/data/mbpp_references.jsonl").read_text().splitlines()]
-    work = []
-    for row in rows[:: 1 if tier != "full" else 4]:
-        tests = [ast.parse(test).body[0].test for test in row["test_list"]]
-        calls = [ast.unparse(test.left) for test in tests if isinstance(test, ast.Compare)]
-        work.append((row["code"], [f"__value__ = {one}" for one in calls]))
-        work.append((row["code"].replace("+", "-").replace("0", "1"), work[-1][1]))  # wrong, or broken
-    found = together_and_alone(work, tier, cpu_seconds=1.0)
-    for (program, _), (together, alone) in zip(work, found, strict=True):
-        assert verdicts(together) == verdicts(alone), program
-    assert sum(shared(together) for together, _ in found[::2]) > 0.8 * len(found) / 2
-
-
 # ── how workers end ──────────────────────────────────────────────────────────────────────────────────────────────────
 def tree(pid):
     """All living descendants of a process."""
@@ -808,7 +651,7 @@ def test_where_namespaces_are_denied_full_says_so():
     folder = tempfile.mkdtemp(prefix="sandbox-test-")
     try:
         os.chmod(folder, 0o777)
-        for name in ("sandbox.py", "walls.py"):
+        for name in ("sandbox.py", "stateless.py", "walls.py"):
             shutil.copy(ROOT / name, folder)
             os.chmod(f"{folder}/{name}", 0o644)
         script = (

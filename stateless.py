@@ -1,0 +1,232 @@
+"""Can what one call of a program's functions does be felt by the next? Certainly not, or else perhaps.
+
+Where it certainly cannot, sandbox.py lets one process make several calls, which saves a fork for each. The question
+is put to compiled code, which has nothing left of its author's spelling, and everything unknown counts as perhaps: a
+name, an operation, another version's way of compiling. A perhaps costs time and changes no verdict.
+
+A module passes when it binds functions, constants and harmless modules; when what else it runs leaves nothing bound (a
+reply likes to end with examples); when its functions store nothing outside themselves, catch nothing (else running out
+of stack or memory could pass unseen), and name nothing but their own module's names and what is listed here. What is
+listed leads to no frame, no namespace, no attribute that can be set, and no mutable object that outlives a call. What
+the interpreter itself keeps, `forget` throws away.
+
+Addresses are no part of this: what a program makes of `id` or of an object's place in memory differs as it likes.
+Standard library only; lives in the worker.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import gc
+import itertools
+import math
+import operator
+import sys
+from collections import namedtuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+HARMLESS = frozenset("bisect collections copy functools heapq itertools math operator re string typing".split())
+
+# What the code of a module may consist of: imports, definitions, constants, annotations.
+_BINDING = """
+    RESUME NOP CACHE EXTENDED_ARG LOAD_CONST LOAD_SMALL_INT LOAD_NAME LOAD_ATTR STORE_NAME POP_TOP MAKE_FUNCTION
+    SET_FUNCTION_ATTRIBUTE IMPORT_NAME IMPORT_FROM BUILD_TUPLE BINARY_SUBSCR BINARY_OP UNPACK_SEQUENCE SWAP
+    RETURN_VALUE RETURN_CONST"""
+# What it may do besides, if all that it binds comes straight from one of the next: run examples.
+_RUNNING = """
+    PUSH_NULL PRECALL CALL CALL_KW KW_NAMES CALL_FUNCTION_EX LOAD_METHOD BUILD_LIST BUILD_SET BUILD_MAP
+    BUILD_CONST_KEY_MAP LIST_EXTEND SET_UPDATE BUILD_STRING FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC CONVERT_VALUE
+    COMPARE_OP IS_OP CONTAINS_OP UNARY_NEGATIVE UNARY_NOT BUILD_SLICE"""
+_FIXED = "LOAD_CONST LOAD_SMALL_INT MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE IMPORT_NAME IMPORT_FROM"
+_DEFAULTS = 3  # bits of the argument with which a function is made or changed: it has defaults, of whatever kind
+# What no function may do: bind outside itself, make a class, catch, and read attributes that are not in its names.
+_KEEPING = """
+    STORE_GLOBAL DELETE_GLOBAL STORE_ATTR DELETE_ATTR STORE_NAME DELETE_NAME LOAD_BUILD_CLASS SETUP_ANNOTATIONS
+    IMPORT_STAR PUSH_EXC_INFO MATCH_CLASS"""
+
+# What functions may name: methods of these types, these built-in functions, and these members of harmless modules.
+_TYPES = (
+    str, list, dict, set, frozenset, tuple, int, float, complex, bytes, bytearray, range, slice,
+    collections.deque, collections.Counter, collections.OrderedDict, collections.defaultdict,
+)  # fmt: skip
+_BUILTINS = """
+    Ellipsis abs all any ascii bin bool bytearray bytes callable chr complex dict divmod enumerate filter float
+    frozenset hash hex id int isinstance issubclass iter len list map max min next object oct ord pow print range repr
+    reversed round set slice sorted str sum tuple zip"""
+_MEMBERS = """
+    Counter OrderedDict defaultdict deque bisect bisect_left bisect_right insort insort_left insort_right copy deepcopy
+    cmp_to_key partial reduce heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest
+    from_iterable compile escape findall finditer fullmatch match search split sub subn
+    end endpos flags group groupdict groupindex groups lastgroup lastindex pattern pos span start string
+    ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits printable punctuation
+    whitespace"""
+_LEADING_OUT = "attrgetter methodcaller format format_map"  # members of the above that are told an attribute in a text
+# What a module may name besides: what annotations are made of.
+_ANNOTATIONS = """
+    __doc__ __future__ annotations collections.abc Any Callable DefaultDict Deque Dict FrozenSet Generator Generic
+    Hashable Iterable Iterator List Literal Mapping MutableMapping MutableSequence NoReturn Optional Sequence Set Sized
+    Tuple Type TypeVar Union"""
+_PIECES = frozenset("__value__ __given__ __encode__ __decode__".split())
+_MOST_NAMES = 255  # that one code may have: the argument of an operation is a byte, and more would take two operations
+
+_Known = namedtuple(
+    "_Known",
+    "import_name import_from store_name extended making binding running fixed keeping names annotations attributes",
+)
+_known: Any = None
+
+
+def learn() -> None:
+    """Once, in a worker: what this Python calls all that, without mapping one more library into every process."""
+    global _known
+    kept = sys.modules.get("_opcode")
+    sys.modules["_opcode"] = None  # type: ignore[assignment]
+    from opcode import opmap
+
+    def numbers(names: str) -> bytes:
+        return bytes(opmap[name] for name in names.split() if name in opmap)
+
+    def public(*holders: object) -> set[str]:
+        return {name for holder in holders for name in dir(holder) if not name.startswith("_")}
+
+    kinds = {name: value for name, value in vars(builtins).items() if isinstance(value, type)}
+    errors = {name for name, kind in kinds.items() if issubclass(kind, BaseException)}
+    names = public(*_TYPES, math, itertools, operator).union(_BUILTINS.split(), _MEMBERS.split(), errors, HARMLESS)
+    names -= set(_LEADING_OUT.split())
+    # Attributes of whatever a function can get hold of: a module's own name is not to stand for one of these.
+    attributes = {name for holder in (*_TYPES, *_leading_out()) for name in dir(holder)} - names
+    _known = _Known(
+        opmap["IMPORT_NAME"], opmap["IMPORT_FROM"], opmap["STORE_NAME"], opmap["EXTENDED_ARG"],
+        numbers("MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE"), numbers(_BINDING), numbers(_RUNNING), numbers(_FIXED),
+        numbers(_KEEPING), frozenset(names), frozenset(_ANNOTATIONS.split()), frozenset(attributes),
+    )  # fmt: skip
+    del sys.modules["opcode"], sys.modules["_opcode"]  # a program that wants them gets them whole
+    if kept:
+        sys.modules["_opcode"] = kept
+
+
+def _leading_out() -> list[object]:
+    """One of each kind of object from which a namespace can be reached."""
+
+    async def coroutine() -> None: ...
+
+    async def generator() -> Any:
+        yield
+
+    waiting, error = coroutine(), None
+    waiting.close()
+    try:
+        raise ValueError
+    except ValueError as raised:
+        error = raised
+    nothing: tuple[int, ...] = ()
+    kinds = [
+        learn,
+        learn.__code__,
+        (n for n in nothing),
+        waiting,
+        generator(),
+        sys._getframe(),
+        error,
+        error.__traceback__,
+    ]
+    return [*kinds, type(sys)("any"), type, list[int], [].append, object.__init__, property]
+
+
+def codes_in(code: Any) -> list[Any]:
+    """The code and all codes in it, outermost first."""
+    found = [code]
+    for one in found:
+        found += [const for const in one.co_consts if type(const) is type(code)]
+    return found
+
+
+def imported(codes: list[Any]) -> set[str]:
+    """The top names of all modules that the codes import; of a code with more than 65,536 names perhaps others."""
+    name_op, extended = _known.import_name, _known.extended
+    found: set[str] = set()
+    for one in codes:
+        operations, arguments = one.co_code[::2], one.co_code[1::2]
+        at = operations.find(name_op)
+        while at >= 0:
+            index = arguments[at]
+            if at and operations[at - 1] == extended:
+                index |= arguments[at - 1] << 8
+            if index < len(one.co_names):
+                found.add(one.co_names[index].partition(".")[0])
+            at = operations.find(name_op, at + 1)
+    return found
+
+
+def names_of(codes: list[Any]) -> frozenset[str] | None:
+    """What a module that keeps nothing binds, for its functions and calls to name; None for any other module.
+
+    codes: as codes_in gives them, the module's own first. The modules that it imports must have been loaded.
+    """
+    module, *functions = codes
+    modules = imported(codes)
+    if not modules <= HARMLESS | {"__future__"} or any(len(one.co_names) > _MOST_NAMES for one in codes):
+        return None
+    operations, arguments = module.co_code[::2], module.co_code[1::2]
+    more = operations.translate(None, _known.binding)
+    if more.translate(None, _known.running):
+        return None
+    stored = set()
+    for at, operation in enumerate(operations):
+        if operation == _known.store_name:
+            if more and operations[at - 1] not in _known.fixed:
+                return None
+            stored.add(module.co_names[arguments[at]])
+        elif more and operation in _known.making and arguments[at] & _DEFAULTS:
+            return None
+        elif operation == _known.import_from and (
+            operations[at + 1] != _known.store_name or arguments[at + 1] != arguments[at]
+        ):
+            return None  # under another name it could not be told from the module's own
+    own = {name for name in stored if not name.startswith("__") and name not in _known.attributes}
+    for one in modules:
+        attributes = vars(sys.modules[one])
+        own = {name for name in own if name not in attributes or name in _known.names}
+    if not all(name in own or name in _known.names or name in _known.annotations for name in module.co_names):
+        return None
+    return frozenset(own) if all(_keeps_nothing(one, own) for one in functions) else None
+
+
+def _keeps_nothing(code: Any, own: Any) -> bool:
+    operations = code.co_code[::2]
+    return len(operations.translate(None, _known.keeping)) == len(operations) and all(
+        name in own or name in _known.names for name in code.co_names
+    )
+
+
+def leaves_only_its_value(piece: Any, own: frozenset[str]) -> bool:
+    """Does this piece of Python, run in the namespace of a module that binds `own`, leave `__value__` and no more?"""
+    outer, *inner = codes_in(piece)
+    if any(len(one.co_names) > _MOST_NAMES for one in (outer, *inner)) or imported([outer, *inner]):
+        return False
+    operations, arguments, bound = outer.co_code[::2], outer.co_code[1::2], 0
+    for operation in set(operations).intersection(_known.keeping):
+        at = operations.find(operation)
+        bound += 1
+        if operation != _known.store_name or operations.find(operation, at + 1) >= 0:
+            return False
+        if outer.co_names[arguments[at]] != "__value__":
+            return False
+    names = own | _PIECES
+    return (
+        bound == 1
+        and all(name in _known.names or name in names for name in outer.co_names)
+        and all(_keeps_nothing(one, names) for one in inner)
+    )
+
+
+def forget() -> None:
+    """After a call: throw away what the interpreter has kept of it, garbage in cycles and compiled patterns."""
+    gc.collect()
+    patterns = sys.modules.get("re")
+    if patterns:
+        patterns.purge()

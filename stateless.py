@@ -8,7 +8,8 @@ A module passes when it binds functions, constants and harmless modules; when wh
 reply likes to end with examples); when its functions store nothing outside themselves, catch nothing (else running out
 of stack or memory could pass unseen), and name nothing but their own module's names and what is listed here. What is
 listed leads to no frame, no namespace, no attribute that can be set, and no mutable object that outlives a call. What
-the interpreter itself keeps, `forget` throws away.
+the library keeps, `forget` throws away; garbage that keeps memory can only make a later call run out of it, in plain
+sight.
 
 Addresses are no part of this: what a program makes of `id` or of an object's place in memory differs as it likes.
 Standard library only; lives in the worker.
@@ -18,7 +19,6 @@ from __future__ import annotations
 
 import builtins
 import collections
-import gc
 import itertools
 import math
 import operator
@@ -55,7 +55,7 @@ _TYPES = (
 )  # fmt: skip
 _BUILTINS = """
     Ellipsis abs all any ascii bin bool bytearray bytes callable chr complex dict divmod enumerate filter float
-    frozenset hash hex id int isinstance issubclass iter len list map max min next object oct ord pow print range repr
+    frozenset hash hex int isinstance issubclass iter len list map max min next oct ord pow print range repr
     reversed round set slice sorted str sum tuple zip"""
 _MEMBERS = """
     Counter OrderedDict defaultdict deque bisect bisect_left bisect_right insort insort_left insort_right copy deepcopy
@@ -225,8 +225,7 @@ def leaves_only_its_value(piece: Any, own: frozenset[str]) -> bool:
 
 
 def forget() -> None:
-    """After a call: throw away what the interpreter has kept of it, garbage in cycles and compiled patterns."""
-    gc.collect()
+    """After a call: throw away what the library has kept of it, compiled patterns."""
     patterns = sys.modules.get("re")
     if patterns:
         patterns.purge()

@@ -14,8 +14,8 @@ each call is made again in a process of its own.
 
 The worker hands its socket to the program process and reads nothing itself, so that nothing of one program is ever in
 the memory of another. All that travels has a fixed header and raw bytes; what comes from a test process is bytes that
-the program process copies without looking inside. A compile bomb kills the program process only, and the worker then
-answers in its place.
+the program process copies without looking inside (of several values, it reads how long each is). A compile bomb kills
+the program process only, and the worker then answers in its place.
 
 Left out: which walls there are (walls.py), comparing, extracting, grading (grader.py).
 """
@@ -72,9 +72,9 @@ _END = 0xFFFFFFFF  # in place of a length: no more tests, the next is another pr
 _RESULT = struct.Struct("<4sBiBdI")  # worker to host: magic, outcome, status, ran, CPU seconds, length; then stdout
 _MAGIC_JOB, _MAGIC_RESULT, _HELLO = b"JOB1", b"RES1", b"UP01"
 _HELD_BYTES = 1 << 18  # results that wait to be sent together
-# The most calls that one test process makes, the CPU seconds it may take, and how much earlier than by itself a call
-# runs out of stack: what has run before lets the interpreter go a few levels deeper.
-_SHARED, _SHARED_SECONDS, _SHARED_DEPTH = 64, 0.5, 200
+# The most calls that one test process makes, of so many bytes or one more, and the CPU seconds that it may take; how
+# much earlier than by itself a call runs out of stack: what has run before lets the interpreter go a few levels deeper.
+_SHARED, _SHARED_BYTES, _SHARED_SECONDS, _SHARED_DEPTH = 64, 1 << 18, 0.5, 200
 _LOOK_SECONDS = 0.05  # how soon, and in tiers that need it how often, a running program is looked at
 
 
@@ -575,9 +575,7 @@ class _ProgramProcess:
         inputs: list[bytes] = []  # that have come and are not answered
         more = True
         while more or inputs:
-            while more and (
-                not inputs or (self.names is not None and len(inputs) < _SHARED and self.input_ready.poll(0))
-            ):
+            while more and (not inputs or (self.has_room_beside(inputs) and self.input_ready.poll(0))):
                 (size,) = _TEST.unpack(_read_exact(self.fd, _TEST.size))
                 more = size != _END
                 if more:
@@ -599,6 +597,10 @@ class _ProgramProcess:
             inputs.clear()
             if not self.may_wait or not more or not self.input_ready.poll(0):
                 self.flush()
+
+    def has_room_beside(self, inputs: list[bytes]) -> bool:
+        """May one more call share a process with these?"""
+        return self.names is not None and len(inputs) < _SHARED and sum(map(len, inputs)) < _SHARED_BYTES
 
     def answer(self, outcome: int, status: int = 0, ran: int = 0, cpu: float = 0.0, stdout: bytes = b"") -> None:
         self.timeouts += outcome == TIMEOUT

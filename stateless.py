@@ -81,14 +81,13 @@ _known: Any = None
 
 
 def learn() -> None:
-    """Once, in a worker: what this Python calls all that, without mapping one more library into every process."""
+    """Once, in a worker: what this Python calls all that."""
     global _known
-    kept = sys.modules.get("_opcode")
-    sys.modules["_opcode"] = None  # type: ignore[assignment]
-    from opcode import opmap
+    opmap = _opmap()
 
     def numbers(names: str) -> bytes:
-        return bytes(opmap[name] for name in names.split() if name in opmap)
+        # a number past a byte is the compiler's own, and in no code
+        return bytes(opmap[name] for name in names.split() if opmap.get(name, 256) < 256)
 
     def public(*holders: object) -> set[str]:
         return {name for holder in holders for name in dir(holder) if not name.startswith("_")}
@@ -104,9 +103,22 @@ def learn() -> None:
         numbers("MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE"), numbers(_BINDING), numbers(_RUNNING), numbers(_FIXED),
         numbers(_KEEPING), frozenset(names), frozenset(_ANNOTATIONS.split()), frozenset(attributes),
     )  # fmt: skip
-    del sys.modules["opcode"], sys.modules["_opcode"]  # a program that wants them gets them whole
-    if kept:
-        sys.modules["_opcode"] = kept
+
+
+def _opmap() -> dict[str, int]:
+    """The numbers of all operations, without mapping one more library into every process."""
+    try:  # Python 3.13 and later have them in a file of their own
+        return dict(__import__("_opcode_metadata").opmap)
+    except ImportError:
+        pass
+    kept = sys.modules.get("_opcode")
+    sys.modules["_opcode"] = None  # type: ignore[assignment]
+    try:
+        return dict(__import__("opcode").opmap)
+    finally:
+        del sys.modules["opcode"], sys.modules["_opcode"]  # a program that wants them gets them whole
+        if kept:
+            sys.modules["_opcode"] = kept
 
 
 def _leading_out() -> list[object]:

@@ -439,6 +439,8 @@ def verdicts():
 @pytest.mark.parametrize("name", RIGHT)
 @pytest.mark.parametrize("tier", [pytest.param("full"), *(pytest.param(t, marks=pytest.mark.slow) for t in TIERS[1:])])
 def test_right_program(verdicts, tier, name):
+    if name == "recursion_30000_through_cache" and (3, 12) <= sys.version_info < (3, 14):
+        pytest.skip("these Pythons bound recursion through C by themselves, at a few thousand, whatever the limit")
     outcome = verdicts(tier)[name]
     assert outcome == "pass" or (name in ANY_ANSWER and outcome.startswith("wrong_answer"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
+import inspect
 import io
 import json
 import os
@@ -911,5 +912,6 @@ def test_lines_end_at_newlines_alone_and_odd_characters_survive(tmp_path):
 
 
 def test_the_row_is_documented_field_by_field():
-    documented = {line.split()[0] for line in (tasks.own.__doc__ or "").splitlines() if line[4:5].strip()}
+    lines = inspect.cleandoc(tasks.own.__doc__ or "").splitlines()
+    documented = {line.split()[0] for line in lines if line[:1].strip()}
     assert set(tasks.FIELDS) <= documented

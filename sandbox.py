@@ -508,6 +508,9 @@ class _Killed(Exception):
     """The test process or its folder is gone: the machine's doing, or its own; a second try tells."""
 
 
+_LAST_WORDS = (b"open", b"Writer", b"Wrapper", b"IO", b"__del__")  # what may print when it is freed
+
+
 class _ProgramProcess:
     """One program from its compilation to its last test."""
 
@@ -545,7 +548,7 @@ class _ProgramProcess:
         self.code = _compile(source)
         resource.setrlimit(resource.RLIMIT_CPU, (soft + 60, soft + 60))
         _limit_softly(resource.RLIM_INFINITY)
-        self.last_words = any(word in source for word in (b"open", b"Writer", b"Wrapper", b"IO", b"__del__"))
+        self.last_words = self.mode == MAIN and any(word in source for word in _LAST_WORDS)
         self.own_source = source if any(word in source for word in (b"__file__", b"argv", b"getsource")) else b""
         del source
         if not isinstance(self.code, int):
@@ -647,8 +650,7 @@ class _ProgramProcess:
         cpu, asleep, *others = self.limits
         limits = Limits(min(cpu, _SHARED_SECONDS), min(asleep, _SHARED_SECONDS), *others)
         out = self.file(_VALUE_FD)
-        killed_for, status, usage = self.wait(self.start(calls, out), limits)
-        self.clean_scratch()
+        killed_for, status, usage = self.wait(self.start(calls, out), limits)  # it has no name for a file
         cpu = usage.ru_utime + usage.ru_stime
         # By itself, a call that takes much memory or fails may be told for it.
         if killed_for or status or cpu > limits.cpu_seconds or usage.ru_maxrss * _RSS_UNIT > limits.memory_bytes // 4:

@@ -75,7 +75,8 @@ _MOST_NAMES = 255  # that one code may have: the argument of an operation is a b
 
 _Known = namedtuple(
     "_Known",
-    "import_name import_from store_name extended making binding running fixed keeping names annotations attributes",
+    "import_name import_from store_name store plain extended making binding running fixed keeping names annotations "
+    "attributes",
 )
 _known: Any = None
 
@@ -98,11 +99,23 @@ def learn() -> None:
     names -= set(_LEADING_OUT.split())
     # Attributes of whatever a function can get hold of: a module's own name is not to stand for one of these.
     attributes = {name for holder in (*_TYPES, *_leading_out()) for name in dir(holder)} - names
+    keeping, store = numbers(_KEEPING), opmap["STORE_NAME"]
     _known = _Known(
-        opmap["IMPORT_NAME"], opmap["IMPORT_FROM"], opmap["STORE_NAME"], opmap["EXTENDED_ARG"],
-        numbers("MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE"), numbers(_BINDING), numbers(_RUNNING), numbers(_FIXED),
-        numbers(_KEEPING), frozenset(names), frozenset(_ANNOTATIONS.split()), frozenset(attributes),
-    )  # fmt: skip
+        import_name=opmap["IMPORT_NAME"],
+        import_from=opmap["IMPORT_FROM"],
+        store_name=store,
+        store=bytes([store]),
+        plain=bytes(set(range(256)) - set(keeping)),
+        extended=opmap["EXTENDED_ARG"],
+        making=numbers("MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE"),
+        binding=numbers(_BINDING),
+        running=numbers(_RUNNING),
+        fixed=numbers(_FIXED),
+        keeping=keeping,
+        names=frozenset(names),
+        annotations=frozenset(_ANNOTATIONS.split()),
+        attributes=frozenset(attributes),
+    )
 
 
 def _opmap() -> dict[str, int]:
@@ -203,37 +216,32 @@ def names_of(codes: list[Any]) -> frozenset[str] | None:
     for one in modules:
         attributes = vars(sys.modules[one])
         own = {name for name in own if name not in attributes or name in _known.names}
-    if not all(name in own or name in _known.names or name in _known.annotations for name in module.co_names):
+    if set(module.co_names) - own - _known.names - _known.annotations:
         return None
-    return frozenset(own) if all(_keeps_nothing(one, own) for one in functions) else None
+    names = frozenset(own)
+    return names if all(_keeps_nothing(one, names) for one in functions) else None
 
 
-def _keeps_nothing(code: Any, own: Any) -> bool:
+def _keeps_nothing(code: Any, own: frozenset[str]) -> bool:
     operations = code.co_code[::2]
-    return len(operations.translate(None, _known.keeping)) == len(operations) and all(
-        name in own or name in _known.names for name in code.co_names
+    return len(operations.translate(None, _known.keeping)) == len(operations) and not (
+        set(code.co_names) - own - _known.names
     )
 
 
 def leaves_only_its_value(piece: Any, own: frozenset[str]) -> bool:
     """Does this piece of Python, run in the namespace of a module that binds `own`, leave `__value__` and no more?"""
     outer, *inner = codes_in(piece)
-    if any(len(one.co_names) > _MOST_NAMES for one in (outer, *inner)) or imported([outer, *inner]):
+    own |= _PIECES
+    operations, names = outer.co_code[::2], outer.co_names
+    if len(names) > _MOST_NAMES or set(names) - own - _known.names or _known.import_name in operations:
         return False
-    operations, arguments, bound = outer.co_code[::2], outer.co_code[1::2], 0
-    for operation in set(operations).intersection(_known.keeping):
-        at = operations.find(operation)
-        bound += 1
-        if operation != _known.store_name or operations.find(operation, at + 1) >= 0:
-            return False
-        if outer.co_names[arguments[at]] != "__value__":
-            return False
-    names = own | _PIECES
-    return (
-        bound == 1
-        and all(name in _known.names or name in names for name in outer.co_names)
-        and all(_keeps_nothing(one, names) for one in inner)
-    )
+    # of all that binds, one operation
+    if operations.translate(None, _known.plain) != _known.store or (
+        names[outer.co_code[2 * operations.index(_known.store) + 1]] != "__value__"
+    ):
+        return False
+    return all(len(one.co_names) <= _MOST_NAMES and _keeps_nothing(one, own) for one in inner)
 
 
 def forget() -> None:

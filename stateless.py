@@ -29,6 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+TRIED = (3, 13)  # the newest Python whose operations have been looked at: in a newer one everything is a perhaps
 HARMLESS = frozenset("bisect collections copy functools heapq itertools math operator re string typing".split())
 
 # What the code of a module may consist of: imports, definitions, constants, annotations.
@@ -194,7 +195,11 @@ def names_of(codes: list[Any]) -> frozenset[str] | None:
     """
     module, *functions = codes
     modules = imported(codes)
-    if not modules <= HARMLESS | {"__future__"} or any(len(one.co_names) > _MOST_NAMES for one in codes):
+    if (
+        sys.version_info[:2] > TRIED
+        or not modules <= HARMLESS | {"__future__"}
+        or any(len(one.co_names) > _MOST_NAMES for one in codes)
+    ):
         return None
     operations, arguments = module.co_code[::2], module.co_code[1::2]
     more = operations.translate(None, _known.binding)

@@ -222,8 +222,10 @@ def guarded(work: Callable[[], int]) -> int:
         return work()
     except (RecordsError, TaskError, BadInput) as why:
         return complain(why)
-    except (DiskFault, OSError) as why:
+    except DiskFault as why:
         return complain(why, GRADER)
+    except OSError as why:  # of a file that is no record: a plot, a picture, a page
+        return complain(f"{why}: mend that, then the same command goes on", GRADER)
     except KeyboardInterrupt:  # before the first sample, or again while the run winds up
         return stop(INTERRUPTED, "interrupted; what was written stays")
 

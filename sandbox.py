@@ -2,7 +2,7 @@
 
     host       Worker: starts a worker process, sends programs and inputs, receives outputs      (asyncio)
       worker   serve: one per core, warm, walled in once, never sees a program or an input       (blocking)
-        program process   _serve_program: compiles one program, once, and forks for each input
+        program process   _ProgramProcess: compiles one program, once, and forks for each input
           test process    _run_main or _run_calls: behind the inner walls, runs the program, untrusted
 
 There is no answer to be found in here: what a test wants is known to the caller alone, who compares outside. A

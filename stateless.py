@@ -205,25 +205,27 @@ def names_of(codes: list[Any]) -> frozenset[str] | None:
     more = operations.translate(None, _known.binding)
     if more.translate(None, _known.running):
         return None
-    stored = set()
+    stored, aliases = set(), set()
     for at, operation in enumerate(operations):
         if operation == _known.store_name:
-            if more and operations[at - 1] not in _known.fixed:
-                return None
             stored.add(module.co_names[arguments[at]])
+            if operations[at - 1] not in _known.fixed:
+                aliases.add(module.co_names[arguments[at]])  # may stand for what only annotations are made of
         elif more and operation in _known.making and arguments[at] & _DEFAULTS:
             return None
         elif operation == _known.import_from and (
             operations[at + 1] != _known.store_name or arguments[at + 1] != arguments[at]
         ):
             return None  # under another name it could not be told from the module's own
+    if more and aliases:
+        return None
     own = {name for name in stored if not name.startswith("__") and name not in _known.attributes}
     for one in modules:
         attributes = vars(sys.modules[one])
         own = {name for name in own if name not in attributes or name in _known.names}
     if set(module.co_names) - own - _known.names - _known.annotations:
         return None
-    names = frozenset(own)
+    names = frozenset(own - aliases if modules & {"collections", "typing"} else own)
     return names if all(_keeps_nothing(one, names) for one in functions) else None
 
 

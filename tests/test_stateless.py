@@ -136,6 +136,7 @@ DIFFER = {  # program, pieces, and what the second would answer if it could feel
     "equal keys of a cache": ("import re\ndef f(x):\n    return bool(re.match('a', 'A', x))", ["__value__ = f(2)", "__value__ = f(2.0)"]),
     "kept patterns": ("import re\ndef f(k):\n    p = re.compile('x')\n    for i in range(600):\n        re.compile('%d_%d' % (k, i))\n    return re.compile('x') is p", ["__value__ = f(1)", "__value__ = f(2)"]),
     "kept types": ("from typing import List, Union\ndef f(x, y):\n    return str(List[Union[x, y]])", ["__value__ = f(int, str)", "__value__ = f(str, int)"]),
+    "kept types by another name": ("from typing import List, Union\nL = List\nU = Union\ndef f(x, y):\n    return str(L[U[x, y]])", ["__value__ = f(int, str)", "__value__ = f(str, int)"]),
     "pseudo-members": ("import re\ndef f(x):\n    return int(re.RegexFlag(x))", ["__value__ = f(1 << 20)", "__value__ = f(float(1 << 20))"]),
     "subclass hook": ("from collections.abc import Sequence\ndef f(x):\n    if x:\n        type(Sequence)('C', (Sequence,), {'__subclasshook__': classmethod(lambda c, x: True)})\n    return isinstance(1, Sequence)", ["__value__ = f(1)", "__value__ = f(0)"]),
     "depth after a warm-up": ("def f(n):\n    return 1 + sum(map(f, [n - 1])) if n else 0", ["__value__ = f(200)", *(f"__value__ = f({n})" for n in range(979, 992))]),

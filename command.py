@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Literal
 
+from console import complain, note
 from endpoint import EndpointFault, Policy, default_base_urls
 from flags import BAD_INPUT, BadInput
 from records import EVENTS, DiskFault, Log, RecordsError, dumps
@@ -205,7 +206,7 @@ def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:
     except (GraderFault, DiskFault) as why:
         code = stop(GRADER, why)
     except (RecordsError, TaskError, BadInput) as why:
-        code = complain(why)
+        code = complain(why, BAD_INPUT)
     except KeyboardInterrupt:
         code = stop(INTERRUPTED, "interrupted; everything is saved")
     finally:
@@ -221,7 +222,7 @@ def guarded(work: Callable[[], int]) -> int:
     try:
         return work()
     except (RecordsError, TaskError, BadInput) as why:
-        return complain(why)
+        return complain(why, BAD_INPUT)
     except DiskFault as why:
         return complain(why, GRADER)
     except OSError as why:  # of a file that is no record: a plot, a picture, a page
@@ -270,21 +271,10 @@ def without_login(word: str) -> str:
     return re.sub(r"(?<=://)[^/@\s]*@", "", word)
 
 
-def note(text: str) -> None:
-    """A line of the log."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def complain(why: object, code: int = BAD_INPUT) -> int:
-    """One line, and the exit code."""
-    note(f"{sys.argv[0].rsplit('/')[-1]}: {why}")
-    return code
-
-
 def stop(code: int, why: object) -> int:
     """Say why a run ended before its end, and the command that continues it."""
     words = [without_login(word) for word in sys.argv if word != "--fresh"]
-    note(f"{sys.argv[0].rsplit('/')[-1]}: {why} (--reuse reports what there is)")
+    complain(f"{why} (--reuse reports what there is)", code)
     note(f"to continue: python {shlex.join(words)}")
     return code
 

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
-from command import DONE, Watch, conduct, note
+from command import DONE, Watch, conduct
+from console import note
 from measure import measure
 from records import CHECKS, Log
 from session import each

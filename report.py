@@ -17,13 +17,13 @@ Left out: estimating anything about one run (measure.py), reading or writing wha
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from console import say, wants_colour
 from page import page as page
 from words import (
     CONTROL,
@@ -636,7 +636,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if twice:
         print(f"report.py: {twice[0]} is named twice; name each run once", file=sys.stderr)
         return 2
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without the bars' characters
     try:
         found = {path: read(path) for path in a.runs}
     except RecordsError as why:
@@ -644,21 +643,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if len(found) == 1:
         (results, calibration), *_ = found.values()
-        print(dumps(results, indent=1) if a.json else text(results, colour=wants_colour(), calibration=calibration))
+        say(dumps(results, indent=1) if a.json else text(results, colour=wants_colour(), calibration=calibration))
     else:
         runs = {path: results for path, (results, _) in found.items()}
-        print(dumps(pool(runs), indent=1) if a.json else side_by_side(runs, colour=wants_colour()))
+        say(dumps(pool(runs), indent=1) if a.json else side_by_side(runs, colour=wants_colour()))
     return 0
-
-
-def wants_colour() -> bool:
-    """Whether stdout is a terminal and nobody asked for no colour (NO_COLOR)."""
-    return (
-        sys.stdout is not None
-        and sys.stdout.isatty()
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb"
-    )
 
 
 if __name__ == "__main__":

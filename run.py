@@ -23,8 +23,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import io
-import os
 import shlex
 import sys
 import time
@@ -42,16 +40,15 @@ from command import (
     VERSION,
     Budget,
     Watch,
-    complain,
     conduct,
     guarded,
     move_aside,
-    note,
     policy_of,
     sampling,
     versions,
     without_login,
 )
+from console import complain, note, say, wants_colour
 from endpoint import EndpointFault, FakePolicy
 from flags import Flags, count, policy_flags
 from measure import measure, regraded
@@ -333,7 +330,7 @@ def plan_only(a: argparse.Namespace, data: dict[str, Any]) -> int:
     except EndpointFault as why:
         return complain(why, ENDPOINT)
     config = config_of(a, data, server)
-    print(report.plan_text(config, make_plan(config, data["asked"], data["median_rating"])))
+    say(report.plan_text(config, make_plan(config, data["asked"], data["median_rating"])))
     return DONE
 
 
@@ -363,23 +360,13 @@ def tell(a: argparse.Namespace, folder: Folder) -> None:
     say(
         dumps(results, indent=1)
         if a.json
-        else report.text(results, colour=report.wants_colour(), calibration=calibration, folder=where)
+        else report.text(results, colour=wants_colour(), calibration=calibration, folder=where)
     )
     folder.write_json("results.json", results)
     folder.write("rescued.jsonl", export.FORMATS["rows"](passing, cards, config))
     folder.write("report.html", report.page(results, attempts(), cards, config, calibration))
     for name, number in Counter(name for name, _ in folder.unreadable).items():
         note(f"{number} lines of {name} cannot be read; the next run moves them aside and asks again")
-
-
-def say(text: str) -> None:
-    """Print a report, whatever stdout is: not UTF-8, closed, or a pipe that nobody reads to its end."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -15,7 +15,7 @@ ROOMS = sorted(path.stem for path in ROOT.glob("*.py"))
 
 # From the cellar up. A room imports from the floors below its own and from nowhere else in the house.
 FLOORS = (
-    ("walls", "stateless", "endpoint", "tasks", "stats", "flags", "words"),
+    ("walls", "stateless", "endpoint", "tasks", "stats", "flags", "words", "console"),
     ("swarm", "sandbox", "plots", "plan"),
     ("table", "grader", "records"),
     ("measure", "sql"),
@@ -27,7 +27,7 @@ FLOORS = (
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 DOING = {"session", "command", "endpoint", "grader", "sandbox", "walls", "sql"}
-TELLING = ("measure", "stats", "words", "plots", "page", "report", "export", "curves")
+TELLING = ("measure", "stats", "words", "plots", "page", "report", "export", "curves", "console")
 
 PURE = ("swarm", "stats", "plan", "table", "measure")
 # What a pure room may use: nothing in here knows of a network, a clock, a disk, a process or a global random state.

@@ -29,7 +29,6 @@ import json
 import re
 import sys
 import textwrap
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from hashlib import sha256
@@ -226,33 +225,6 @@ class Graded(NamedTuple):
     task: str
 
 
-class Bar:
-    """Programs graded: a bar on a terminal, a line a minute elsewhere."""
-
-    def __init__(self, most: int) -> None:
-        from tqdm import tqdm
-
-        self.most, self.done, self.start = most, 0, time.monotonic()
-        self.bar = tqdm(
-            total=most, unit="program", file=sys.stderr, disable=not sys.stderr.isatty(), dynamic_ncols=True
-        )
-
-    def step(self) -> None:
-        self.done += 1
-        self.bar.update()
-
-    def left_out(self, programs: int) -> None:
-        self.most -= programs
-        self.bar.total = self.most
-
-    async def beat(self, every: float = 60.0) -> None:
-        while self.bar.disable:
-            await asyncio.sleep(every)
-            rate = self.done / (time.monotonic() - self.start) * 60
-            left = f"about {(self.most - self.done) / rate:,.0f} min left" if rate else "none yet"
-            note(f"{self.done:,} of {self.most:,} programs, {rate:,.0f}/min, {left}")
-
-
 class Sheet:
     """Letters by (task, program, tests): what checks.jsonl holds, and what is added to it."""
 
@@ -260,6 +232,7 @@ class Sheet:
         self.log = log
         self.letters: dict[tuple[str, str, str], str] = {}
         self.rules: dict[tuple[str, str, str], str] = {}
+        self.ran: set[tuple[str, str]] = set()  # (task, program) of which anything was run just now
         for row in log.checks():
             if row["tests"].startswith("calibrate/"):
                 key = row["task_id"], row["program"], row["tests"]
@@ -278,6 +251,7 @@ class Sheet:
             seconds = round(sum(result.cpu_seconds for result in results), 6)
             self.log.append(CHECKS, {**row, "rules": grader.rules, "letters": letters, "cpu_seconds": seconds})
             self.letters[key], self.rules[key] = letters, grader.rules
+            self.ran.add((task.id, one.program))
         return self.letters[key]
 
 
@@ -307,10 +281,10 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
         if has_generated(task):
             break
     generated = bool(held) and has_generated(held[-1])
-    bar = Bar(choice.counts["chosen"])
     room = asyncio.Semaphore(32)  # programs whose tests are under way
 
     async with Grader(workers=a.workers, as_published=identity["as_published"]) as grader:
+        watch = Watch(choice.counts["chosen"], unit="program")
 
         async def one(task: Task) -> None:
             log.add_card({"id": task.id, "digest": task.digest})  # RecordsError where the task has changed
@@ -324,11 +298,11 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
             elif not tests.target:
                 left_out["no hidden test"] += 1
             else:
-                graded.extend(await asyncio.gather(*(measure_one(task, tests, saved) for saved in programs)))
+                graded.extend(await asyncio.gather(*(grade_one(task, tests, saved) for saved in programs)))
                 return
-            bar.left_out(len(programs))
+            watch.not_needed(len(programs))
 
-        async def measure_one(task: Task, tests: Split, saved: Saved) -> Graded:
+        async def grade_one(task: Task, tests: Split, saved: Saved) -> Graded:
             async with room:
                 fitness, passed = saved.fitness, saved.hidden
                 if tests.fitness:
@@ -337,15 +311,14 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
                 if tests.fitness or not saved.shown:
                     letters = await sheet.run(grader, task, saved, tests.name("target"), tests.target, stop=True)
                     passed = letters == PASS * len(tests.target)
-                bar.step()
+                if (task.id, saved.program) in sheet.ran:
+                    watch.step()
+                else:
+                    watch.not_needed(1)
                 return Graded(fitness, passed, task.id)
 
-        heart = asyncio.create_task(bar.beat())
-        try:
+        with watch:
             await each(itertools.chain(held, ours), one, at_once=8)
-        finally:
-            heart.cancel()
-            bar.bar.close()
     if missing:
         left_out[f"not in {identity['tasks']} any more"] = len(missing)
     found.update(

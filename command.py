@@ -109,34 +109,55 @@ class Budget:
 
 
 class Watch:
-    """The bar on a terminal, or a line a minute elsewhere: attempts, rate, slots, retries, rescued, time left."""
+    """What gets done, seen: a bar on a terminal, a line a minute elsewhere. A context manager, inside an event loop.
 
-    def __init__(self, most: int, slots: int, counted: str = "rescued") -> None:
-        from tqdm import tqdm
+    The units done, their rate, the time left; where an endpoint is asked also tokens, slots, retries, rescued.
+    """
 
-        self.most, self.slots, self.made, self.on_disk = most, slots, 0, 0
+    every = 60.0  # seconds between two lines
+
+    def __init__(self, most: int, slots: int = 0, counted: str = "rescued", unit: str = "attempt") -> None:
+        self.most, self.slots, self.unit, self.made = most, slots, unit, 0
         self.counted = counted  # what has become of the tasks in `rescued`, in a word; none where there is no such
         self.rescued: set[str] = set()
         self.tokens = 0
         self.state: Any = None  # endpoint.Policy.state: in_flight, retries, waiting, last_error
+
+    def __enter__(self) -> Watch:
+        from tqdm import tqdm
+
+        how = {"file": sys.stderr, "disable": not sys.stderr.isatty(), "dynamic_ncols": True}
+        self.bar = tqdm(total=self.most, unit=self.unit, **how)
         self.start = time.monotonic()
-        self.bar = tqdm(
-            total=most, unit="attempt", file=sys.stderr, disable=not sys.stderr.isatty(), dynamic_ncols=True
-        )
+        self._heart = asyncio.create_task(self._beat())
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._heart.cancel()
+        self.bar.total = self.most
+        self.bar.close()
+        note(f"{self.made:,} {self.unit}{'s' * (self.made != 1)} done, at most {max(0, self.most - self.made):,} left")
 
     def __call__(self, attempt: Attempt) -> None:
         """An attempt was made."""
-        self.made += 1
         self.tokens += (attempt.prompt_tokens or 0) + (attempt.completion_tokens or 0)
+        self.step()
+
+    def step(self) -> None:
+        """One more is done."""
+        self.made += 1
+        self.bar.total = self.most
         self.bar.set_postfix_str(self.words(), refresh=False)
         self.bar.update()
 
-    def not_needed(self, attempts: int) -> None:
-        """So many attempts of the plan's largest number need not be made, or stood on disk."""
-        self.most -= attempts
-        self.bar.total = self.most
+    def not_needed(self, number: int) -> None:
+        """So many of the largest number need not be done, or stood on disk."""
+        self.most -= number
 
     def words(self) -> str:
+        """What the endpoint has given and how it does; empty where none is asked, without slots."""
+        if not self.slots:
+            return ""
         parts = [f"{self.counted} {len(self.rescued)}"] if self.counted else []
         parts.append(f"tokens {self.tokens:,}")
         if self.state is not None:
@@ -147,13 +168,14 @@ class Watch:
                 parts.append(f"{self.state.waiting} waiting")
         return ", ".join(parts)
 
-    async def beat(self, every: float = 60.0) -> None:
+    async def _beat(self) -> None:
         """A line a minute where there is no terminal."""
         while self.bar.disable:
-            await asyncio.sleep(every)
+            await asyncio.sleep(self.every)
             rate = self.made / (time.monotonic() - self.start) * 60
             left = f"at most {(self.most - self.made) / rate:,.0f} min left" if rate else "nothing yet"
-            note(f"{self.made:,} of at most {self.most:,} attempts, {rate:,.0f}/min, {self.words()}, {left}")
+            parts = [f"{self.made:,} of at most {self.most:,} {self.unit}s", f"{rate:,.0f}/min", self.words(), left]
+            note(", ".join(part for part in parts if part))
 
 
 # ── from start to stop ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -167,26 +189,23 @@ async def sampling(
     session = Session(log, Worker(policy, grader), seed=a.seed, room=asyncio.Semaphore(5 * a.concurrency), watch=watch)
     budget.begin(lambda: session.missing(a.concurrency))
     watch.state = getattr(policy, "state", None)
-    heart = asyncio.create_task(watch.beat())
     land: Literal["all", "paid", "nothing"] = "all"
-    try:
-        yield session
-        if session.left:
-            raise EndpointFault(
-                "attempt", f"{len(session.left)} plays were left incomplete; the last, {session.left[-1]}"
-            )
-    except BaseException as why:
-        if not isinstance(why, LimitReached):
-            land = "paid" if isinstance(why, EndpointFault) else "nothing"
-        raise
-    finally:
-        heart.cancel()
-        await session.close(land)
-        watch.bar.close()
-        note(f"{watch.made:,} attempts made, at most {max(0, watch.most - watch.made):,} left")
-        budget.clock()
-        seconds = {f"{name}_slot_seconds": round(value, 3) for name, value in budget.slot_seconds.items()}
-        log.append(EVENTS, {"event": "slots", "slots": a.concurrency, "time": time.time(), **seconds})
+    with watch:
+        try:
+            yield session
+            if session.left:
+                raise EndpointFault(
+                    "attempt", f"{len(session.left)} plays were left incomplete; the last, {session.left[-1]}"
+                )
+        except BaseException as why:
+            if not isinstance(why, LimitReached):
+                land = "paid" if isinstance(why, EndpointFault) else "nothing"
+            raise
+        finally:
+            await session.close(land)
+            budget.clock()
+            seconds = {f"{name}_slot_seconds": round(value, 3) for name, value in budget.slot_seconds.items()}
+            log.append(EVENTS, {"event": "slots", "slots": a.concurrency, "time": time.time(), **seconds})
 
 
 def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:

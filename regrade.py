@@ -51,7 +51,6 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
         if attempt.code is not None:
             saved[attempt.task_id].append(attempt.slot)
     done = {(row["task_id"], row["program"]) for row in log.checks() if row["tests"] == f"{name}/visible"}
-    watch = Watch(sum(map(len, saved.values())), 0)
     tasks = load(
         identity["tasks"],
         None,
@@ -63,6 +62,7 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
     missing = set(saved)
 
     async with Grader(workers=a.workers, as_published=identity["as_published"]) as grader:
+        watch = Watch(sum(map(len, saved.values())), unit="program")
 
         async def one(task: Task) -> None:
             log.add_card({"id": task.id, "digest": task.digest})  # RecordsError where the task has changed
@@ -72,6 +72,7 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
                 assert attempt is not None and attempt.code is not None
                 program = sha256(attempt.code.encode("utf-8", "surrogatepass")).hexdigest()
                 if (task.id, program) in done:
+                    watch.not_needed(1)
                     continue
                 done.add((task.id, program))
                 grade = await grader.grade(attempt.reply, task)
@@ -79,11 +80,11 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
                 for part, letters in (("hidden", grade.hidden), ("visible", grade.visible)):
                     seconds = round(grade.cpu_seconds, 6) if part == "visible" else 0.0
                     log.append(CHECKS, {**row, "tests": f"{name}/{part}", "letters": letters, "cpu_seconds": seconds})
-                watch.bar.update()
+                watch.step()
 
         ours: Iterator[Task] = (task for task in tasks if task.id in saved)
-        await each(ours, one, at_once=16)
-    watch.bar.close()
+        with watch:
+            await each(ours, one, at_once=16)
     if missing:
         note(f"warning: {len(missing)} tasks are not in {identity['tasks']} any more, and keep their old grades: "
              f"{', '.join(sorted(missing)[:5])}")  # fmt: skip

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
+import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -12,8 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tqdm
 
 import calibrate
+import regrade
+from command import Watch
 from records import Log
 from swarm import Attempt
 from tasks import Task, Test, card, load
@@ -291,6 +297,50 @@ def test_bad_input_is_one_line_and_exit_2(tmp_path: Path, go: Go, argv: list[str
     lay(tmp_path, [row("t")], {"t": [right_below(1)]})
     code, out, err = go(*argv)
     assert code == 2 and says in err and out == "" and err.count("\n") == 1
+
+
+# ── what is seen of it ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def again(out: Path) -> int:
+    return regrade.regrade(argparse.Namespace(out=out, workers=1))
+
+
+@pytest.mark.parametrize("command", ["calibrate", "regrade"])
+def test_off_a_terminal_saved_programs_are_counted_aloud(
+    tmp_path: Path, go: Go, monkeypatch, capsys, command: str
+) -> None:
+    out = lay(tmp_path, [row("t")], {"t": [right_below(k) for k in (10, 20, 30)]})
+    monkeypatch.setattr(Watch, "every", 0.01)
+    err = go()[2] if command == "calibrate" else capsys.readouterr().err if not again(out) else ""
+    assert re.search(r"^[0-3] of at most 3 programs, [\d,]+/min, (nothing yet|at most [\d,]+ min left)$", err, re.M)
+    assert "3 programs done, at most 0 left" in err
+
+
+def test_what_stood_on_disk_hurries_no_rate(tmp_path: Path, go: Go) -> None:
+    lay(tmp_path, [row("t")], {"t": [right_below(k) for k in (10, 20, 30)]})
+    assert "3 programs done, at most 0 left" in go()[2]
+    lines = (tmp_path / "out" / "checks.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "out" / "checks.jsonl").write_text("".join(lines[:-1]))
+    (tmp_path / "out" / "calibration.json").unlink()
+    assert "1 program done, at most 0 left" in go()[2]
+
+
+@pytest.mark.parametrize("command", ["calibrate", "regrade"])
+def test_a_fault_closes_the_bar(tmp_path: Path, go: Go, monkeypatch, command: str) -> None:
+    out = lay(tmp_path, [row("t")], {"t": [right_below(60)]})
+    (tmp_path / "tasks.jsonl").write_text(json.dumps(row("t", private=6)) + "\n")
+    bars: list[Any] = []
+
+    class Bar(tqdm.tqdm):
+        def __init__(self, **how: Any) -> None:
+            super().__init__(**{**how, "disable": False, "file": io.StringIO()})
+            bars.append(self)
+
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    assert (go()[0] if command == "calibrate" else again(out)) == 2
+    (bar,) = bars
+    assert bar.disable and bar not in Bar._instances  # as tqdm leaves a bar that is closed
 
 
 # ── the judge ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -35,15 +35,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from command import DONE, Budget, Watch, conduct, guarded, note, policy_of, sampling
+from command import DONE, Budget, Watch, conduct, guarded, policy_of, sampling
+from console import note, say
 from curves import area, areas, bucket_table, curve, number, plot
 from flags import BadInput, Flags, count, policy_flags
 from measure import RULE, regraded
 from records import CHECKS, Folder, Log, dumps
 from session import Owing, Session, each
-from swarm import Attempt, Prompt, Slot, same_program
+from swarm import Attempt, Prompt, Slot, fenced, same_program
 from table import tabulate
-from tasks import LETTERS, Task, Test, load
+from tasks import LETTERS, Task, Test, card, load
+from words import hill_curves, hill_line
 
 if TYPE_CHECKING:
     from grader import Grade
@@ -287,7 +289,7 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
         watch = Watch(choice.counts["chosen"], unit="program")
 
         async def one(task: Task) -> None:
-            log.add_card({"id": task.id, "digest": task.digest})  # RecordsError where the task has changed
+            log.add_card(card(task))  # RecordsError where the task has changed
             missing.discard(task.id)
             programs = choice.programs[task.id]
             tests = split(task) if generated else Split((), task.hidden)
@@ -344,10 +346,15 @@ def recorded(choice: Choice) -> dict[str, Any]:
     return made
 
 
-def key_of(choice: Choice, a: argparse.Namespace) -> str:
+def key_of(choice: Choice, a: argparse.Namespace, as_published: bool) -> str:
     """What a calibration is of: the same key, the same figures."""
     chosen = {task: [[*one] for one in those] for task, those in choice.programs.items()}
-    return _digest([chosen, choice.counts, a.min_fitness_tests, a.min_target_tests, a.records])
+    ran = None  # by what rules, and how many tests at most
+    if not a.records:
+        from grader import rules_of
+
+        ran = [rules_of(as_published), FITNESS_TESTS, TARGET_GENERATED, a.min_fitness_tests, a.min_target_tests]
+    return _digest([chosen, choice.counts, ran])
 
 
 def settings_of(a: argparse.Namespace) -> dict[str, Any]:
@@ -359,7 +366,7 @@ def calibrate(a: argparse.Namespace, choice: Choice) -> int:
     """The fitness against passes that it never saw: fills calibration.json, or leaves it where nothing has changed."""
     folder = Folder(a.out)
     old = folder.read("calibration.json") or {}
-    key = key_of(choice, a)
+    key = key_of(choice, a, folder.config["identity"]["as_published"])
     if old.get("key") == key:
         return DONE
     graded: list[Graded] = []
@@ -417,11 +424,9 @@ def text(made: dict[str, Any]) -> str:
             f"visible fitness on the same programs: AUC {area(judge['visible_fitness_auc'])}",
             "",
         ]
-    names = {"fitness": "Is the fitness a hill", "by_parent": "By its parent", "judge": "Is the judge a hill"}
-    for name, title in names.items():
-        if name in made and made[name]["n"]:
-            word = made[name]["verdict"].replace("_", " ")
-            out += textwrap.wrap(f"{title}? {word}: {made[name]['why']}.", 80)
+    for name, told in hill_curves(made).items():
+        if told["n"]:
+            out += textwrap.wrap(hill_line(name, told), 80)
     return "\n".join(out)
 
 
@@ -437,8 +442,7 @@ JUDGE_REQUEST = (
 
 def judge_prompt(task: Task, code: str) -> Prompt:
     """The problem and a program, and nothing of any test."""
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
-    program = f"{fence}python\n{code.rstrip(chr(10))}\n{fence}"
+    program = fenced(code.rstrip("\n"), "python")
     shown = f"Problem:\n\n{task.statement.rstrip()}\n\nProgram:\n\n{program}\n\n{JUDGE_REQUEST}"
     return Prompt([{"role": "system", "content": JUDGE_SYSTEM}, {"role": "user", "content": shown}])
 
@@ -547,7 +551,8 @@ async def _ask_judge(log: Log, a: argparse.Namespace, most: int, play: Any) -> N
         server = await policy.probe()
         identity = _judge_identity(a, server["model"])
         log.settle(identity, {})
-        log.write_json("config.json", {"identity": identity, "plan": {}, "server": server, "price": a.price})
+        config = {"command": "calibrate.py --judge", "identity": identity, "plan": {}}
+        log.write_json("config.json", {**config, "server": server, "price": a.price})
         for line in (*server["facts"], *server["warnings"]):
             note(f"server: {line}")
         watch = Watch(most - len(log), a.concurrency, "")
@@ -610,7 +615,7 @@ def main(argv: list[str] | None = None) -> int:
                 with contextlib.suppress(FileNotFoundError):
                     (folder.path / name).unlink()
                 (folder.path / name).write_bytes(data)
-            print(json.dumps(made, indent=1) if a.json else text(made))
+            say(json.dumps(made, indent=1) if a.json else text(made))
         return code
 
     return guarded(work)

@@ -651,6 +651,11 @@ _KEPT = 8192  # verdicts remembered
 _LARGE = 1 << 18  # bytes from which on an output is compared piece by piece, between other work
 
 
+def rules_of(as_published: bool) -> str:
+    """Names all that a verdict depends on besides program and tests."""
+    return f"{RULES}{'-as-published' if as_published else ''}-py{sys.version_info[0]}.{sys.version_info[1]}"
+
+
 class Grader:
     """Runs programs in a pool of sandboxed workers. Async context manager; safe to use from many tasks at once.
 
@@ -685,8 +690,7 @@ class Grader:
 
     @property
     def rules(self) -> str:
-        """Names all that a verdict depends on besides program and tests."""
-        return f"{RULES}{'-as-published' if self.as_published else ''}-py{sys.version_info[0]}.{sys.version_info[1]}"
+        return rules_of(self.as_published)
 
     async def __aenter__(self) -> Grader:
         try:

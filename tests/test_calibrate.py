@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -18,7 +19,9 @@ import pytest
 import tqdm
 
 import calibrate
+import grader
 import regrade
+import words
 from command import Watch
 from records import Log
 from swarm import Attempt
@@ -199,6 +202,36 @@ def test_a_second_call_prints_the_same_and_runs_nothing(tmp_path: Path, go: Go, 
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "out").glob("cal*")}
 
 
+def test_other_rules_or_other_tests_make_it_anew(tmp_path: Path, go: Go, monkeypatch) -> None:
+    """Under other rules every program runs again; where only the target grew, what made the fitness stays."""
+    lay(tmp_path, [row("t")], {"t": [right_below(40), right_below(60)]})
+    go()
+    assert len(checks(tmp_path)) == 4
+    go()
+    assert len(checks(tmp_path)) == 4
+    monkeypatch.setattr(grader, "RULES", grader.RULES + 1)
+    go()
+    rules = [r["rules"] for r in checks(tmp_path)]
+    assert len(rules) == 8 and len(set(rules[:4])) == len(set(rules[4:])) == 1 and rules[0] != rules[4]
+    monkeypatch.setattr(calibrate, "TARGET_GENERATED", 10)
+    assert "10 more generated" in go()[1]
+    assert [r["tests"].split("/")[1] for r in checks(tmp_path)[8:]] == ["target", "target"]
+    go("--records")
+    monkeypatch.setattr(grader, "RULES", grader.RULES + 1)
+    before = made(tmp_path)
+    go("--records")
+    assert made(tmp_path) == before and len(checks(tmp_path)) == 10  # the records know of no grader
+
+
+def test_a_lost_card_is_written_whole(tmp_path: Path, go: Go) -> None:
+    out = lay(tmp_path, [row("t")], {"t": [right_below(60)]})
+    cards = (out / "tasks.jsonl").read_bytes()
+    (out / "tasks.jsonl").write_bytes(cards[: len(cards) // 2])  # torn, and cut off when the folder is opened
+    assert go()[0] == 0
+    assert (out / "tasks.jsonl").read_bytes() == cards
+    assert go("--per-task", "1")[0] == 0
+
+
 def test_it_continues_where_it_stopped(tmp_path: Path, go: Go) -> None:
     lay(tmp_path, [row("a"), row("b")], {name: [right_below(k) for k in (10, 20, 60)] for name in ("a", "b")})
     go()
@@ -266,6 +299,27 @@ def test_children_by_the_fitness_of_their_parent(tmp_path: Path, go: Go) -> None
     assert made(tmp_path)["counts"]["children"] == 4
 
 
+def test_every_verdict_is_told_in_the_words_of_the_report(tmp_path: Path, go: Go) -> None:
+    parent = attempt("t", "solo", 0, 0, 0, visible="PWWWW")
+    child = attempt("t", "solo", 0, 1, 0, visible="PPWWW", parent="solo/0/0/0")
+    lay(tmp_path, [row("t")], {"t": [parent, child]})
+    said = " ".join(go("--records")[1].split())
+    curves = words.hill_curves(made(tmp_path))
+    assert set(curves) == {"fitness", "by_parent"}
+    assert all(words.hill_line(name, told) in said for name, told in curves.items())
+
+
+def test_a_pipe_that_nobody_reads_to_its_end_is_no_fault(tmp_path: Path, go: Go, monkeypatch) -> None:
+    lay(tmp_path, [row("t")], {"t": [right_below(60)]})
+    to_read, to_write = os.pipe()
+    os.close(to_read)
+    with open(to_write, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        code = calibrate.main(["--out", str(tmp_path / "out"), "--records"])
+        monkeypatch.undo()
+    assert code == 0 and made(tmp_path)["fitness"]["n"] == 1
+
+
 def test_an_empty_bucket_says_so_and_zero_stands_with_its_interval(tmp_path: Path, go: Go) -> None:
     lay(tmp_path, [row("t")], {"t": [right_below(1, False), right_below(2, False)]})
     out = go()[1]
@@ -277,8 +331,7 @@ def test_nothing_to_calibrate_is_no_error(tmp_path: Path, go: Go) -> None:
     lay(tmp_path, [row("t")], {})
     code, _, err = go()
     assert code == 0 and "nothing to calibrate" in err
-    (tmp_path / "out" / "config.json").unlink()
-    code, _, err = go()
+    code, _, err = go("--out", str(tmp_path / "none"))
     assert code == 2 and "holds no run" in err
 
 
@@ -299,7 +352,7 @@ def test_bad_input_is_one_line_and_exit_2(tmp_path: Path, go: Go, argv: list[str
     assert code == 2 and says in err and out == "" and err.count("\n") == 1
 
 
-# ── what is seen of it ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── what is told of it ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def again(out: Path) -> int:
@@ -416,6 +469,7 @@ def judged(tmp_path: Path) -> Path:
 def test_a_mock_judge_gives_its_auc(tmp_path: Path, go: Go, judged: Path) -> None:
     with serving(reply=judging) as mock:
         code, out, _ = go("--judge", url=mock.url)
+    assert json.loads((judged / "judge" / "config.json").read_text())["command"] == "calibrate.py --judge"
     got = made(tmp_path)["judge"]
     score, passed = [0.1, 0.85, 0.35, 0.6, 0.9, 0.1], [False, True, False, True, False, True]
     assert code == 0 and (got["asked"], got["n"], got["unparsed"], got["passes"]) == (8, 6, 2, 3)

@@ -45,16 +45,15 @@ from command import (
     VERSION,
     Budget,
     Watch,
-    complain,
     conduct,
     guarded,
     move_aside,
-    note,
     policy_of,
     sampling,
     versions,
     without_login,
 )
+from console import complain, note, say
 from curves import areas, bucket_table, curve, plot
 from endpoint import EndpointFault
 from flags import Flags, count, policy_flags
@@ -423,6 +422,7 @@ def write_down(
         "rules": grader.rules,
         "grades": "attempts",
         "price": a.price,
+        "command": "sql_calibrate.py",
         "dry_run": False,
         "started": old["started"] if old else now,
         "ended": None,
@@ -484,7 +484,7 @@ def plan_only(a: argparse.Namespace) -> int:
 
     rows, about = loaded(a)
     try:
-        print(asyncio.run(ask()))
+        say(asyncio.run(ask()))
     except EndpointFault as why:
         return complain(why, ENDPOINT)
     except GraderFault as why:
@@ -601,7 +601,7 @@ def tell(a: argparse.Namespace, folder: Folder) -> None:
     folder.write_json("calibration.json", made)
     for name, picture in plot(made, PANELS).items():
         (folder.path / name).write_bytes(picture)
-    print(dumps(made, indent=1) if a.json else text(made))
+    say(dumps(made, indent=1) if a.json else text(made))
     for name, n in Counter(name for name, _ in folder.unreadable).items():
         note(f"{n} lines of {name} cannot be read; the next run moves them aside and asks again")
 

@@ -700,6 +700,7 @@ def test_a_run_from_end_to_end(go, tmp_path):
             assert f"CREATE TABLE t{k}" in chat.prompt and f"-- a{k} | {k}" in chat.prompt
             assert f"SELECT name, n FROM t{k}" not in chat.prompt
             assert chat.body["max_tokens"] == 512
+        assert Folder(tmp_path / "out").config["command"] == "sql_calibrate.py"
         # Nothing is asked twice, and the report needs no endpoint.
         code, again, err = go("--tasks", tasks, url=mock.url)
         assert code == 0 and "nothing is left to ask" in err and again == out and len(mock.chats) == 48
@@ -727,6 +728,18 @@ def test_a_run_from_end_to_end(go, tmp_path):
     assert Counter(a.outcome for a in attempts)["no_code"] == sum(i % 3 == 2 for k in range(6) for i in range(k, 8))
     assert "gold" not in (tmp_path / "out" / "tasks.jsonl").read_text()
     assert not any(f"SELECT name, n FROM t{k}" in (tmp_path / "out" / "tasks.jsonl").read_text() for k in range(6))
+
+
+def test_a_pipe_that_nobody_reads_to_its_end_is_no_fault(go, tmp_path, monkeypatch):
+    tasks = own(tmp_path / "own.jsonl", [question(1)])
+    with serving(reply=reply) as mock:
+        assert go("--tasks", tasks, "--base-samples", "1", url=mock.url)[0] == 0
+        for argv in (["--reuse"], ["--plan", "--tasks", tasks, "--base-url", mock.url, "--workers", "1"]):
+            to_read, to_write = os.pipe()
+            os.close(to_read)
+            with open(to_write, "w") as pipe:
+                monkeypatch.setattr(sys, "stdout", pipe)
+                assert sql_calibrate.main([*argv, "--out", str(tmp_path / "out")]) == 0
 
 
 def test_a_changed_database_is_another_task(go, tmp_path):

@@ -19,24 +19,20 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from console import complain, note
 from endpoint import EndpointFault, Policy, default_base_urls
 from flags import BAD_INPUT, BadInput
-from records import EVENTS, DiskFault, Log, RecordsError, dumps
-from session import Grades, Session, Worker
+from records import EVENTS, DiskFault, Folder, Log, RecordsError, dumps
+from session import Grades, LimitReached, Owing, Session, Worker
 from swarm import Attempt
 from tasks import TaskError
 
 VERSION = "0.1.0"
 DONE, LIMIT, ENDPOINT, GRADER, INTERRUPTED = 0, 3, 4, 5, 130  # exit codes, beside flags.BAD_INPUT
-
-
-class LimitReached(Exception):
-    """--stop-after: everything is saved, and something is left to ask."""
 
 
 # ── limits, and what is seen of a run ─────────────────────────────────────────────────────────────────────────────────
@@ -105,7 +101,7 @@ class Budget:
         now["calls"] += self.open
         for name, most in self.limits.items():
             if now[name] >= most:
-                raise LimitReached(f"--stop-after {name}={most:g} is reached; everything is saved")
+                raise LimitReached(name, most)
 
 
 class Watch:
@@ -193,19 +189,31 @@ async def sampling(
     with watch:
         try:
             yield session
-            if session.left:
-                raise EndpointFault(
-                    "attempt", f"{len(session.left)} plays were left incomplete; the last, {session.left[-1]}"
-                )
         except BaseException as why:
             if not isinstance(why, LimitReached):
                 land = "paid" if isinstance(why, EndpointFault) else "nothing"
             raise
         finally:
-            await session.close(land)
-            budget.clock()
-            seconds = {f"{name}_slot_seconds": round(value, 3) for name, value in budget.slot_seconds.items()}
-            log.append(EVENTS, {"event": "slots", "slots": a.concurrency, "time": time.time(), **seconds})
+            try:
+                await session.close(land)
+            finally:
+                budget.clock()
+                seconds = {f"{name}_slot_seconds": round(value, 3) for name, value in budget.slot_seconds.items()}
+                log.append(EVENTS, {"event": "slots", "slots": a.concurrency, "time": time.time(), **seconds})
+    if session.left:
+        *_, (task_id, refused) = session.left.items()
+        many = f"{len(session.left)} tasks are" if len(session.left) > 1 else "1 task is"
+        raise EndpointFault("attempt", f"{many} incomplete; {task_id}: {refused}")
+
+
+async def nothing_left(log: Log, seed: int, walk: Callable[[Session, Watch], Coroutine[Any, Any, None]]) -> bool:
+    """Whether the folder holds every attempt that a walk asks for: the same walk, with nobody to make one."""
+    watch = Watch(0)
+    try:
+        await walk(Session(log, None, seed=seed, room=asyncio.Semaphore(1), watch=watch), watch)
+    except Owing:
+        return False
+    return True
 
 
 def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:
@@ -219,15 +227,15 @@ def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:
     try:
         asyncio.run(work)
     except LimitReached as why:
-        code = stop(LIMIT, why)
+        code = stop(LIMIT, why, log, {why.name: 2 * why.most})
     except EndpointFault as why:
-        code = stop(ENDPOINT, why)
+        code = stop(ENDPOINT, why, log)
     except (GraderFault, DiskFault) as why:
-        code = stop(GRADER, why)
+        code = stop(GRADER, why, log)
     except (RecordsError, TaskError, BadInput) as why:
         code = complain(why, BAD_INPUT)
     except KeyboardInterrupt:
-        code = stop(INTERRUPTED, "interrupted; everything is saved")
+        code = stop(INTERRUPTED, "interrupted; everything is saved", log)
     finally:
         signal.signal(signal.SIGTERM, before)
     with contextlib.suppress(DiskFault):
@@ -254,14 +262,17 @@ def move_aside(out: Path) -> None:
     """--fresh: an old folder gets another name; nothing is ever deleted."""
     if not out.exists():
         return
-    with Log(out) as log:  # nobody else is writing to it, and it is a run's or empty
-        here = log.path.resolve()
+    within = [Folder(path) for path in sorted(out.iterdir()) if path.is_dir() and Folder(path).is_run]
+    with contextlib.ExitStack() as held:  # nobody else is writing to it, and it is a run's or empty
+        for folder in (Folder(out), *within):
+            held.enter_context(folder.locked())
+        here = out.resolve()
         aside = next(path for k in itertools.count(1) if not (path := here.with_name(f"{here.name}.{k}")).exists())
         try:
             here.rename(aside)
         except OSError as why:
             raise RecordsError(f"{out} cannot be moved aside ({why.strerror}): use another --out") from None
-    note(f"the old folder is {aside} now")
+    note(f"the old folder is {aside} now" + "".join(f", with {folder.path.name} in it" for folder in within))
 
 
 def versions() -> dict[str, str | None]:
@@ -290,10 +301,17 @@ def without_login(word: str) -> str:
     return re.sub(r"(?<=://)[^/@\s]*@", "", word)
 
 
-def stop(code: int, why: object) -> int:
-    """Say why a run ended before its end, and the command that continues it."""
+def stop(code: int, why: object, log: Log | None = None, limits: Mapping[str, float] | None = None) -> int:
+    """Say why a run ended before its end, and the command that continues it.
+
+    limits: that were reached and count over all starts, as the continuing command is to have them.
+    """
     words = [without_login(word) for word in sys.argv if word != "--fresh"]
-    complain(f"{why} (--reuse reports what there is)", code)
+    for name, most in (limits or {}).items():
+        if name != "minutes":  # they begin anew with every start
+            words = [re.sub(rf"((?:^|[=,]){name}=)[^,]*", rf"\g<1>{most:.15g}", word) for word in words]
+    told = "(--reuse reports what there is)" if log and (log.path / "config.json").exists() else ""
+    complain(f"{why} {told}".rstrip(), code)
     note(f"to continue: python {shlex.join(words)}")
     return code
 

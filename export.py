@@ -1,7 +1,8 @@
 """What a training run starts from: passing programs as bare rows, with no trace of the swarm in their prompt.
 
 Two programs are the same when they differ only in line ends, blanks at the ends of lines and blank lines; another
-comment makes another program. Of equal programs the first one found is kept.
+comment makes another program. Of equal programs one is kept: the first whose model saw the bare prompt alone, or else
+the first.
 
 A row of `rows`: task_id, prompt (the bare prompt's text, byte for byte), final_text (the program in a code fence),
 reward 1, source (the arm), round, as published; then completion (final_text again, under the name that trainers read),
@@ -64,7 +65,10 @@ def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: dict[str, An
             "revision": identity["revision"],
             "licence": config["data"]["licence"],
         }
-        found.setdefault((attempt.task_id, same_program(attempt.code)), row)
+        key = attempt.task_id, same_program(attempt.code)
+        if key not in found or (row["on_policy"] and not found[key]["on_policy"]):
+            found.pop(key, None)  # the rows stay in the order of their slots
+            found[key] = row
     return "".join(dumps(row) + "\n" for row in found.values())
 
 

@@ -11,8 +11,8 @@
     results.json, rescued.jsonl, report.html, calibration.json      made from the files above, whole or not at all
 
 The contract. A line ends at `\\n` and nowhere else. A line is appended in one piece or taken back. One process writes
-(`flock`). A torn last line is cut off and what it held is owed; a line of garbage is named, moved aside and owed; no
-complete attempt is ever dropped, and none is read twice. The key of an attempt is its slot, never its place in the
+(`flock`). A torn last line and a line of garbage are named and moved aside, and what they held is owed; no complete
+attempt is ever dropped, and none is read twice. The key of an attempt is its slot, never its place in the
 file. Settings are of three classes: another *identity* needs another folder, the *plan* may grow, the rest is free.
 
 Telling (measure, report, export) needs `Folder`; doing needs `Log`, which holds the lock.
@@ -20,6 +20,7 @@ Telling (measure, report, export) needs `Folder`; doing needs `Log`, which holds
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -105,9 +106,19 @@ class Folder:
     def config(self) -> dict[str, Any]:
         config = self.read("config.json")
         if config is None:
+            if (self.path / ATTEMPTS).exists():
+                raise RecordsError(f"{self.path} has lost its config.json: put it back, or begin anew with --fresh")
             raise RecordsError(f"{self.path} holds no run: make one first, or name its folder with --out")
         if not isinstance(config, dict) or not all(isinstance(config.get(key), dict) for key in ("identity", "plan")):
             raise RecordsError(f"{self.path / 'config.json'} is not a run's: use another --out")
+        return config
+
+    def config_of(self, command: str) -> dict[str, Any]:
+        """config.json of a folder that this command made. RecordsError where another one did."""
+        config = self.config
+        made_by = config.get("command", "run.py" if "dry_run" in config else "another command")
+        if made_by != command:
+            raise RecordsError(f"{self.path} was made by {made_by}, not by {command}: use another --out, or --fresh")
         return config
 
     @property
@@ -152,7 +163,7 @@ class Folder:
     def cards(self) -> Iterator[Task]:
         seen: set[str] = set()
         for row in self.rows(CARDS):
-            if row["id"] not in seen:
+            if row["id"] not in seen and "statement" in row:
                 seen.add(row["id"])
                 yield from_card(row)
 
@@ -161,6 +172,29 @@ class Folder:
 
     def events(self) -> Iterator[dict[str, Any]]:
         return self.rows(EVENTS)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else writes here meanwhile. RecordsError where somebody does, or where files are that are no run's."""
+        try:
+            import fcntl
+        except ImportError:
+            raise RecordsError("sampling needs Linux or macOS: use a container or WSL") from None
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.path, os.O_RDONLY)
+        except OSError as why:
+            raise RecordsError(f"{self.path} cannot be opened ({why.strerror}): use another --out") from None
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RecordsError(f"another process is writing to {self.path}: wait for it, or use --out") from None
+            if not self.is_run and any(path.is_file() for path in self.path.iterdir()):
+                raise RecordsError(f"{self.path} holds files, and no run: use another --out")
+            yield
+        finally:
+            os.close(lock)
 
     def write(self, name: str, text: str) -> None:
         """Put a whole file in place, or leave the old one."""
@@ -183,8 +217,8 @@ class Folder:
 class Log(Folder):
     """A run folder opened for writing: locked, mended, and indexed by slot. A context manager.
 
-    Replies stay on disk; what is held of an attempt is where its line begins. instead: what to do where the folder
-    holds something else.
+    Replies stay on disk; what is held of an attempt is where its line begins. `instead` ends the line that refuses a
+    folder made under other settings: what to do about it.
     """
 
     def __init__(
@@ -192,38 +226,23 @@ class Log(Folder):
     ) -> None:
         super().__init__(path)
         self.instead = instead
-        self.mended: list[str] = []  # what was cut off or moved aside on opening, in words
+        self.mended: list[str] = []  # what was moved aside on opening, in words
         self._where: dict[Slot, tuple[int, int]] = {}
         self._files: dict[str, int] = {}
         self._cards: dict[str, str] = {}
 
     def __enter__(self) -> Log:
-        try:
-            import fcntl
-        except ImportError:
-            raise RecordsError("sampling needs Linux or macOS: use a container or WSL") from None
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.path, os.O_RDONLY)
-        except OSError as why:
-            raise RecordsError(f"{self.path} cannot be opened ({why.strerror}): use another --out") from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise RecordsError(f"another process is writing to {self.path}: wait for it, or use --out") from None
-        try:
-            if not self.is_run and any(path.is_file() for path in self.path.iterdir()):
-                raise RecordsError(f"{self.path} holds files, and no run: use another --out")
+        with contextlib.ExitStack() as held:
+            held.enter_context(self.locked())
             for name in (ATTEMPTS, CARDS, CHECKS, EVENTS, OWED):
                 if (self.path / name).exists():
                     self._mend(name)
             for at, line in self.lines(ATTEMPTS):
                 self._where.setdefault(parse_attempt(line).slot, (at, len(line)))
-            self._cards = {row["id"]: row["digest"] for row in self.rows(CARDS)}
-        except BaseException:
-            os.close(self._lock)
-            raise
+            if not self.begun and (self.path / CARDS).exists():  # of a start that asked nothing: no run's tasks
+                self.rewrite(CARDS, [])
+            self._cards = {task.id: task.digest for task in self.cards()}
+            self._held = held.pop_all()
         return self
 
     def __exit__(
@@ -233,10 +252,10 @@ class Log(Folder):
             os.fsync(file)
             os.close(file)
         self._files.clear()
-        os.close(self._lock)
+        self._held.close()
 
     def _mend(self, name: str) -> None:
-        """Leave only whole lines in a file: finish a last line that lacks its end, cut off a torn one, move garbage."""
+        """Leave only whole lines in a file: finish a last line that lacks its end, move what is torn or garbage."""
         path, good, bad = self.path / name, [], []
         parse = parse_attempt if name == ATTEMPTS else _loads
         with path.open("rb") as file:
@@ -247,9 +266,8 @@ class Log(Folder):
                 except ValueError as why:
                     bad.append(number)
                     if line.strip():
-                        torn = not line.endswith(b"\n")
-                        what = "torn: cut off" if torn else f"not readable ({why}): moved to {name}.aside"
-                        self.mended.append(f"{name} line {number} is {what}")
+                        what = f"not readable ({why})" if line.endswith(b"\n") else "torn"
+                        self.mended.append(f"{name} line {number} is {what}: moved to {name}.aside")
             file.seek(0, os.SEEK_END)
             whole = not file.tell() or (file.seek(-1, os.SEEK_END) and file.read() == b"\n")
         if not bad and whole:
@@ -258,7 +276,7 @@ class Log(Folder):
         with (
             path.open("rb") as old,
             new.open("wb") as mended,
-            path.with_name(f"{name}.aside").open("ab") as aside,
+            open(path.with_name(f"{name}.aside") if bad else os.devnull, "ab") as aside,
         ):
             for number, line in enumerate(old, 1):
                 (mended if number in keep else aside).write(line if line.endswith(b"\n") else line + b"\n")

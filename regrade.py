@@ -22,7 +22,7 @@ from measure import measure
 from records import CHECKS, Log
 from session import each
 from swarm import Slot
-from tasks import Task, load
+from tasks import Task, card, load_again
 
 
 def regrade(a: argparse.Namespace) -> int:
@@ -51,21 +51,14 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
         if attempt.code is not None:
             saved[attempt.task_id].append(attempt.slot)
     done = {(row["task_id"], row["program"]) for row in log.checks() if row["tests"] == f"{name}/visible"}
-    tasks = load(
-        identity["tasks"],
-        None,
-        identity["seed"],
-        bundle=identity["bundle"],
-        revision=identity["revision"],
-        keep_overlap=identity["as_published"],
-    )
+    tasks = load_again(identity)
     missing = set(saved)
 
     async with Grader(workers=a.workers, as_published=identity["as_published"]) as grader:
         watch = Watch(sum(map(len, saved.values())), unit="program")
 
         async def one(task: Task) -> None:
-            log.add_card({"id": task.id, "digest": task.digest})  # RecordsError where the task has changed
+            log.add_card(card(task))  # RecordsError where the task has changed
             missing.discard(task.id)
             for slot in saved[task.id]:
                 attempt = log.get(slot)

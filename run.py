@@ -50,10 +50,10 @@ from command import (
 )
 from console import complain, note, say, wants_colour
 from endpoint import EndpointFault, FakePolicy
-from flags import Flags, count, policy_flags
+from flags import BadInput, Flags, count, policy_flags
 from measure import measure, regraded
 from plan import make_plan, plan_digest
-from records import EVENTS, Folder, Log, RecordsError, dumps
+from records import ATTEMPTS, EVENTS, Folder, Log, RecordsError, dumps, flag
 from session import Owing, Session, each
 from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm
 from tasks import Task, TaskError, card, load
@@ -132,7 +132,7 @@ def settings(parser: Flags, argv: list[str] | None) -> argparse.Namespace:
             parser.error("--dry-run has its own tasks and policy: leave --tasks, --model and --base-url out")
         a.tasks, a.model = "toy", "fake"
     a.out = Path(a.out or ("out-dry" if a.dry_run else "out"))
-    if a.full_budget is None:
+    if a.full_budget is None and not (a.reuse or a.regrade):
         a.full_budget = a.tasks == "mbpp-bundle" and not a.as_published
     chosen = [f"--{name}" for name in ("reuse", "regrade", "plan") if getattr(a, name)]
     if len(chosen) > 1 or (a.fresh and chosen):
@@ -183,7 +183,7 @@ async def rescue(task: Task, session: Session, a: argparse.Namespace, watch: Wat
     seen = {attempt.slot: attempt for play in playing for attempt in play.result()}
     if any(attempt.passed for attempt in seen.values()):
         watch.rescued.add(task.id)
-    if not session.owes(task):
+    if task.id not in session.left:
         watch.not_needed(arm_calls(a) - len(seen))
 
 
@@ -221,6 +221,16 @@ def identity_of(a: argparse.Namespace, model: str | None, data: dict[str, Any]) 
 
 def plan_of(a: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(a, name) for name in PLAN}
+
+
+def hold_against(config: dict[str, Any], a: argparse.Namespace, parser: Flags) -> None:
+    """--reuse and --regrade tell what the folder holds: BadInput for a flag that asks for anything else."""
+    held = {**config["identity"], **config["plan"], "margin": a.margin}  # another margin is another question
+    for name in IDENTITY + PLAN:
+        asked = getattr(a, name)
+        if asked not in (parser.get_default(name), held.get(name)):
+            raise BadInput(f"{a.out} was made with {flag(name)} {held.get(name)}, and no sample is asked for here: "
+                           f"leave {flag(name)} out")  # fmt: skip
 
 
 # ── doing ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -268,6 +278,7 @@ def config_of(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any
         "server": server,
         "grades": "attempts",
         "price": a.price,
+        "command": "run.py",
         "dry_run": a.dry_run,
         "started": time.time(),
         "ended": None,
@@ -281,8 +292,10 @@ def write_down(
     old = log.config if log.begun else {}
     config = {**config_of(a, data, server), "tier": grader.tier, "rules": grader.rules}
     config |= {key: old[key] for key in ("grades", "started") if key in old}
-    if old and old["rules"] != grader.rules:
-        note(f"warning: earlier attempts were graded under {old['rules']}, now it is {grader.rules}: --regrade "
+    now = f"tier {grader.tier}, {grader.rules}"
+    config["graded_under"] = list(dict.fromkeys([*old.get("graded_under", []), now]))
+    if len(config["graded_under"]) > 1:
+        note(f"warning: earlier attempts were graded under {config['graded_under'][0]}, now it is {now}: --regrade "
              "brings all under one")  # fmt: skip
     plan = make_plan(config, data["asked"], data["median_rating"]) | {"written": time.time()}
     if first := log.plan if old else None:
@@ -298,9 +311,9 @@ def write_down(
 
 def make(a: argparse.Namespace, folder: Folder) -> int:
     """Sample what the folder lacks: the exit code."""
-    old = folder.config if (a.out / "config.json").exists() else None
-    if old and old.get("dry_run") != a.dry_run and not a.fresh:
-        kind = "a dry run" if old.get("dry_run") else "a real run" if "dry_run" in old else "another command's run"
+    old = folder.config_of("run.py") if not a.fresh and (a.out / "config.json").exists() else None
+    if old and old["dry_run"] != a.dry_run:
+        kind = "a dry run" if old["dry_run"] else "a real run"
         raise RecordsError(f"{a.out} holds {kind}: use another --out, or --fresh")
     data = survey(a)
     if a.plan:
@@ -312,7 +325,8 @@ def make(a: argparse.Namespace, folder: Folder) -> int:
             note(line)
         if old and log.begun:
             a.model = a.model or old["identity"]["model"]
-            if not log.settle(identity_of(a, a.model, data), plan_of(a)) and asyncio.run(nothing_left(log, a)):
+            changed = log.settle(identity_of(a, a.model, data), plan_of(a))
+            if all(line.startswith("--margin ") for line in changed) and asyncio.run(nothing_left(log, a)):
                 note("nothing is left to ask")
                 return DONE
         return conduct(sample(log, a, data), log)
@@ -370,18 +384,21 @@ def tell(a: argparse.Namespace, folder: Folder) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    a = settings(flags(), argv)
+    parser = flags()
+    a = settings(parser, argv)
     folder = Folder(a.out)
 
     def work() -> int:
         code = DONE
+        if a.reuse or a.regrade:
+            hold_against(folder.config_of("run.py"), a, parser)
         if a.regrade:
             from regrade import regrade
 
             code = regrade(a)
         elif not a.reuse:
             code = make(a, folder)
-        if code in (DONE, LIMIT) and not a.plan:
+        if not a.plan and (code in (DONE, LIMIT) or (code == ENDPOINT and (a.out / ATTEMPTS).exists())):
             tell(a, folder)
         return code
 

@@ -34,6 +34,19 @@ class Owing(Exception):
     """An attempt is not on disk, and nobody is there to make it."""
 
 
+class LimitReached(Exception):
+    """--stop-after: everything is saved, and something is left to ask. name, most: the limit."""
+
+    def __init__(self, name: str, most: float) -> None:
+        super().__init__(f"--stop-after {name}={most:.15g} is reached; everything is saved")
+        self.name, self.most = name, most
+
+
+def gravity(why: BaseException) -> int:
+    """Which of several ends is told: a limit and a dead endpoint hide no fault of the grader or the disk."""
+    return 0 if isinstance(why, LimitReached) else 1 if isinstance(why, EndpointFault) else 2
+
+
 # ── the unit of work ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -90,7 +103,7 @@ class Session:
         self._in_hand: dict[Slot, dict[str, Any]] = {}  # paid, not yet graded
         self._drawing: set[Slot] = set()
         self._owed = log.owed()
-        self.left: list[str] = []  # why slots were left owed: the server refuses this very prompt
+        self.left: dict[str, str] = {}  # tasks of which a slot was left owed, and why: the server refuses this prompt
 
     async def ask(self, task: Task, slot: Slot, prompt: Prompt) -> Attempt:
         """The attempt of a slot. RecordsError where the folder holds it under another prompt or task."""
@@ -161,21 +174,23 @@ class Session:
         except EndpointFault as why:
             if why.kind != "attempt":
                 raise
-            self.left.append(f"{task.id}: {why}")
+            self.left[task.id] = str(why)
             return seen
 
-    def owes(self, task: Task) -> bool:
-        """Whether a slot of this task had to be left owed."""
-        return any(said.startswith(f"{task.id}: ") for said in self.left)
-
     async def close(self, land: Literal["all", "paid", "nothing"]) -> None:
-        """End what is in flight: let it land, or drop it. Replies in hand go to owed.jsonl, to be used first."""
+        """End what is in flight: let it land, or drop it. Replies in hand go to owed.jsonl, to be used first.
+
+        Raises the gravest fault of what landed, other than the endpoint's.
+        """
         flights = dict(self._flying)
         for slot, flight in flights.items():
             if land == "nothing" or (land == "paid" and slot not in self._in_hand):
                 flight.cancel()
-        await asyncio.gather(*flights.values(), return_exceptions=True)
+        ends = await asyncio.gather(*flights.values(), return_exceptions=True)
         self.log.rewrite(OWED, [*self._in_hand.values(), *self._owed.values()])
+        for why in ends:
+            if isinstance(why, Exception) and gravity(why) > 1:
+                raise why
 
 
 def _attempt(task: Task, slot: Slot, prompt: Prompt, seed: int, reply: Reply, grade: Grade) -> Attempt:
@@ -214,8 +229,15 @@ def _attempt(task: Task, slot: Slot, prompt: Prompt, seed: int, reply: Reply, gr
 # ── driving many tasks ──────────────────────────────────────────────────────────────────────────────
 
 
+def _leaves(why: BaseException) -> list[BaseException]:
+    if isinstance(why, BaseExceptionGroup):
+        return [leaf for part in why.exceptions for leaf in _leaves(part)]
+    return [why]
+
+
 async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[Any, Any, None]], at_once: int) -> None:
-    """Do something to every task, so many at once. The first exception ends it; tasks are read off the event loop."""
+    """Do something to every task, so many at once. An exception ends it, of several the gravest; tasks are read off the
+    event loop."""
     room, reading = asyncio.Semaphore(at_once), asyncio.Lock()
 
     async def following() -> Task | None:
@@ -227,10 +249,7 @@ async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[Any, Any, N
             while await room.acquire() and (task := await asyncio.shield(following())):
                 group.create_task(do(task)).add_done_callback(lambda done: room.release())
     except BaseExceptionGroup as several:
-        why: BaseException = several
-        while isinstance(why, BaseExceptionGroup):
-            why = why.exceptions[0]
-        raise why from None
+        raise max(_leaves(several), key=gravity) from None
     finally:
         async with reading:  # a thread may be in the middle of a task
             if isinstance(tasks, Generator):

@@ -223,6 +223,19 @@ def test_a_card_is_filed_once_and_its_task_may_not_change(tmp_path):
     assert [task.id for task in Folder(tmp_path).cards()] == ["t"]
 
 
+def test_a_line_without_its_end_leaves_nothing_aside(tmp_path):
+    (tmp_path / EVENTS).write_text('{"event": "start"}')
+    with Log(tmp_path) as log:
+        assert log.mended == [] and list(log.events()) == [{"event": "start"}]
+    assert not (tmp_path / f"{EVENTS}.aside").exists()
+
+
+def test_attempts_without_their_settings_are_no_empty_folder(tmp_path):
+    (tmp_path / ATTEMPTS).write_text("")
+    with pytest.raises(RecordsError, match="lost its config.json"):
+        Folder(tmp_path).config
+
+
 def test_no_run_says_so(tmp_path):
     with pytest.raises(RecordsError, match="holds no run"):
         _ = Folder(tmp_path / "none").config

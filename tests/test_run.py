@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import run
 from records import ATTEMPTS, Folder, Log
+from session import each
 from swarm import PLAIN, Slot, bare
 from tasks import load
 from tests.mock_endpoint import Fault, always, serving
@@ -343,6 +349,83 @@ def test_limits_hold_across_restarts(go, three, tmp_path):
         assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0
 
 
+def test_the_command_that_continues_after_a_limit_does_continue(go, three, tmp_path):
+    argv = ["--tasks", three, *SMALL, "--stop-after", "minutes=9,calls=4"]
+    with serving(reply=wrong) as mock:
+        for calls in (4, 8, 16):
+            code, _, err = go(*argv, url=mock.url)
+            assert code == 3 and len(mock.chats) == calls
+            again = shlex.split(err.strip().split("\n")[-1].removeprefix("to continue: python run.py "))
+            argv = again[: again.index("--out")]
+            assert argv[-1] == f"minutes=9,calls={2 * calls}"
+
+
+def refusing(what: str):
+    """A server with a filter: it refuses what holds these words and answers all else."""
+    return lambda request: Fault("status", 400, message="content filter") if what in request.prompt else None
+
+
+def test_a_refused_prompt_costs_no_other_attempt_and_not_the_report(go, three, tmp_path):
+    with serving(reply=wrong, faults=refusing("Task t1"), latency=lambda request: 0.05) as mock:
+        code, out, err = go("--tasks", three, *SMALL, url=mock.url)
+        assert code == 4 and "1 task is incomplete; t1: " in err and "content filter" in err
+        assert "to continue: python" in err
+        assert len(mock.answered) == len(kept_rows(tmp_path / "out")) == len({c.seed for c in mock.answered})
+        assert {row["task_id"] for row in kept_rows(tmp_path / "out")} == {"t0", "t2"}
+        assert results(tmp_path / "out")["all_fail"] == 2 and "All-fail" in out
+        n = len(mock.answered)
+        mock.faults = lambda request: None
+        assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0
+        assert results(tmp_path / "out")["all_fail"] == 3
+        assert len(mock.answered) == len({c.seed for c in mock.answered}) == n * 3 // 2
+
+
+def test_a_limit_hides_no_fault_of_the_grader(go, three, tmp_path, monkeypatch):
+    import grader
+
+    async def failing(self, reply, task):
+        await asyncio.sleep(0.3)  # the limit comes first
+        raise grader.GraderFault("no process can be started: free some, then run again")
+
+    with serving(reply=wrong) as mock, monkeypatch.context() as patch:
+        patch.setattr(grader.Grader, "grade", failing)
+        code, _, err = go("--tasks", three, *SMALL, "--stop-after", "calls=3", url=mock.url)
+    assert code == 5 and "free some" in err
+    assert len(list(Folder(tmp_path / "out").rows("owed.jsonl"))) == 3
+
+
+def test_of_several_ends_the_gravest_is_told():
+    from command import LimitReached
+    from endpoint import EndpointFault
+    from grader import GraderFault
+
+    ends = [LimitReached("calls", 3), EndpointFault("gave_up", "gone"), GraderFault("no process")]
+    for several in itertools.permutations(ends):
+        for n in (2, 3):
+            told, met = iter(several[:n]), asyncio.Barrier(n)
+
+            async def end(task: object, told: Iterator[Exception] = told, met: asyncio.Barrier = met) -> None:
+                await met.wait()  # they end together, so that none is cancelled for another
+                raise next(told)
+
+            with pytest.raises(type(max(several[:n], key=ends.index))):
+                asyncio.run(each(iter([object()] * n), end, at_once=n))  # type: ignore[list-item]
+
+
+def test_what_was_graded_in_another_tier_or_by_other_rules_is_remembered(go, three, tmp_path, monkeypatch):
+    import grader
+
+    with serving(reply=wrong) as mock:
+        for rules in ("rules-1", "rules-2", "rules-2"):
+            monkeypatch.setattr(grader, "RULES", rules)
+            calls = len(mock.chats) + 3
+            code, _, err = go("--tasks", three, *SMALL, "--stop-after", f"calls={calls}", url=mock.url)
+            assert code == 3
+            assert ("graded under" in err and "--regrade" in err) == (rules == "rules-2")
+    under = Folder(tmp_path / "out").config["graded_under"]
+    assert len(under) == 2 and all(line.startswith("tier ") for line in under)
+
+
 def test_an_endpoint_that_dies_leaves_a_run_that_goes_on(go, three, tmp_path):
     with serving(reply=wrong, faults=always(Fault("status", 401, message="key gone"), after=5)) as mock:
         code, _, err = go("--tasks", three, *SMALL, url=mock.url)
@@ -526,6 +609,76 @@ def test_fresh_moves_the_old_folder_aside(go, tmp_path):
     (tmp_path / "mine" / "thesis.tex").write_text("")
     code, _, err = go("--dry-run", "--fresh", out="mine")
     assert code == 2 and "no run" in err and (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_fresh_takes_a_folder_that_no_run_can_use_and_what_lies_in_it(go, tmp_path):
+    out = tmp_path / "out"
+    for k, (name, content) in enumerate([("config.json", "{"), (ATTEMPTS, '{"from": "another version"}\n')], 1):
+        out.mkdir(exist_ok=True)
+        (out / name).write_text(content)
+        (out / "sql").mkdir()
+        (out / "sql" / ATTEMPTS).write_text("")
+        with Log(out / "sql"):
+            code, _, err = go("--dry-run", "--fresh", *SMALL)
+            assert code == 2 and "another process" in err and (out / name).read_text() == content
+        code, _, err = go("--dry-run", "--fresh", *SMALL)
+        assert code == 0 and f"out.{k} now, with sql in it" in err
+        assert (tmp_path / f"out.{k}" / name).read_text() == content
+        assert not (out / "sql").exists()
+        shutil.rmtree(out)
+
+
+def test_reuse_and_regrade_refuse_flags_that_ask_for_something_else(go, three, tmp_path):
+    with serving(reply=wrong) as mock:
+        args = ["--tasks", three, "--limit", "2", "--arms", "resample,star", *SMALL]
+        assert go(*args, url=mock.url)[0] == 0
+    assert go(*args, "--reuse")[0] == 0
+    assert go("--reuse", "--margin", "3")[0] == 0
+    for mode in ("--reuse", "--regrade"):
+        for other in (
+            "--seed 7",
+            "--arms star",
+            "--limit 1",
+            "--tasks mbpp-bundle",
+            "--band near-miss",
+            "--full-budget",
+        ):
+            code, out, err = go(mode, *other.split())
+            assert code == 2 and out == "" and err.count("\n") == 1
+            assert f"leave {other.split()[0]} out" in err
+    code, _, err = go(*args, "--margin", "3")  # nothing is asked, so nobody need be there to answer
+    assert code == 0 and "nothing is left to ask" in err
+
+
+def test_a_folder_of_another_command_is_refused(go, tmp_path):
+    assert go("--dry-run", *SMALL)[0] == 0
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    (tmp_path / "out" / "config.json").write_text(json.dumps({**config, "command": "sql_calibrate.py"}))
+    for mode in ("--reuse", "--regrade", "--limit=3"):
+        code, out, err = go("--dry-run", mode, *SMALL)
+        assert code == 2 and out == "" and "made by sql_calibrate.py, not by run.py" in err and err.count("\n") == 1
+
+
+def test_a_start_that_paid_for_nothing_leaves_no_tasks_behind(go, tmp_path):
+    first = task_file(tmp_path / "first.jsonl", [stdio_row(f"t{k}", 2) for k in range(3)])
+    other = task_file(tmp_path / "other.jsonl", [stdio_row("t0", 3)])
+    with serving(reply=wrong, faults=always(Fault("status", 401, message="no such key"), after=0)) as mock:
+        assert go("--tasks", first, *SMALL, url=mock.url)[0] == 4
+        mock.faults = lambda request: None
+        assert go("--tasks", other, *SMALL, url=mock.url)[0] == 0
+    assert results(tmp_path / "out")["tasks"] == 1 and len(list(Folder(tmp_path / "out").cards())) == 1
+
+
+def test_lost_cards_are_written_anew(go, three, tmp_path):
+    with serving(reply=wrong) as mock:
+        assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0
+    cards = tmp_path / "out" / "tasks.jsonl"
+    whole = sorted(cards.read_text().splitlines())
+    for left in ("", whole[0] + "\n", '{"id": "t1", "digest": "of an earlier version"}\n'):
+        cards.write_text(left)
+        assert go("--tasks", three, "--regrade")[0] == 0
+        assert go("--reuse")[0] == 0
+        assert set(whole) <= set(cards.read_text().splitlines())
 
 
 @pytest.mark.slow

@@ -35,13 +35,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from command import DONE, Budget, Watch, conduct, guarded, policy_of, sampling
+from command import DONE, Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
 from console import note, say
 from curves import area, areas, bucket_table, curve, number, plot
 from flags import BadInput, Flags, count, policy_flags
 from measure import RULE, regraded
 from records import CHECKS, Folder, Log, dumps
-from session import Owing, Session, each
+from session import Session, each
 from swarm import Attempt, Prompt, Slot, fenced, same_program
 from table import tabulate
 from tasks import LETTERS, Task, Test, card, load
@@ -499,7 +499,7 @@ def judge(a: argparse.Namespace, choice: Choice) -> int:
         if any(one.slot == attempt.slot for one in asked.get(attempt.task_id, ()))
     }
 
-    async def play(session: Session) -> None:
+    async def walk(session: Session, watch: Watch) -> None:
         async def one(task: Task) -> None:
             prompts = [(one.slot, judge_prompt(task, codes[task.id, one.slot] or "")) for one in asked[task.id]]
             # One step of a flow each, so that a prompt which the server refuses is left owed and stops nothing.
@@ -513,8 +513,8 @@ def judge(a: argparse.Namespace, choice: Choice) -> int:
         if old and log.begun:  # answers of another judge are no answers of this one
             a.model = a.model or old["identity"]["model"]
             log.settle(_judge_identity(a, a.model), {})
-        if not asyncio.run(_all_there(log, a, play)):
-            code = conduct(_ask_judge(log, a, len(wanted), play), log)
+        if not asyncio.run(nothing_left(log, a.seed, walk)):
+            code = conduct(_ask_judge(log, a, len(wanted), walk), log)
         if code != DONE:
             return code
         said = {attempt.slot: attempt for attempt in log.attempts()}
@@ -535,17 +535,7 @@ def _once(slot: Slot, prompt: Prompt) -> Any:
     yield [(slot, prompt)]
 
 
-async def _all_there(log: Log, a: argparse.Namespace, play: Any) -> bool:
-    """Whether every answer stands on disk already, under the same prompt."""
-    session = Session(log, None, seed=a.seed, room=asyncio.Semaphore(1), watch=Watch(0, 0))
-    try:
-        await play(session)
-    except Owing:
-        return False
-    return True
-
-
-async def _ask_judge(log: Log, a: argparse.Namespace, most: int, play: Any) -> None:
+async def _ask_judge(log: Log, a: argparse.Namespace, most: int, walk: Any) -> None:
     budget = Budget(a, log)
     async with policy_of(a, a.model, budget.record) as policy:
         server = await policy.probe()
@@ -557,7 +547,7 @@ async def _ask_judge(log: Log, a: argparse.Namespace, most: int, play: Any) -> N
             note(f"server: {line}")
         watch = Watch(most - len(log), a.concurrency, "")
         async with sampling(log, policy, JudgeGrader(), a, budget, watch) as session:
-            await play(session)
+            await walk(session, watch)
 
 
 def judged(rows: list[tuple[Saved, Attempt]], model: str | None) -> dict[str, Any]:

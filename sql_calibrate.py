@@ -34,6 +34,7 @@ import textwrap
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,6 +49,7 @@ from command import (
     conduct,
     guarded,
     move_aside,
+    nothing_left,
     policy_of,
     sampling,
     versions,
@@ -60,7 +62,7 @@ from flags import Flags, count, policy_flags
 from measure import RULE
 from plan import plan_digest
 from records import Folder, Log, RecordsError, dumps
-from session import Owing, Session, each
+from session import Session, each
 from sql import Bench, Result, extract_sql, is_file, is_query, worth
 from sql import SqlGrade as SqlGrade
 from sql import score as score
@@ -331,7 +333,7 @@ async def survey(
     return tasks, {**about, **facts}
 
 
-async def experiment(tasks: list[Task], log: Log, session: Session, a: argparse.Namespace, watch: Watch) -> None:
+async def experiment(tasks: list[Task], log: Log, a: argparse.Namespace, session: Session, watch: Watch) -> None:
     """A base group on every question, and nothing else."""
 
     async def one(task: Task) -> None:
@@ -351,16 +353,6 @@ def plan_of(a: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(a, name) for name in PLAN}
 
 
-async def nothing_left(tasks: list[Task], log: Log, a: argparse.Namespace) -> bool:
-    """Whether the folder holds every attempt that these flags ask for."""
-    room, watch = asyncio.Semaphore(1), Watch(0, 0)
-    try:
-        await experiment(tasks, log, Session(log, None, seed=a.seed, room=room, watch=watch), a, watch)
-    except Owing:
-        return False
-    return True
-
-
 async def sample(log: Log, a: argparse.Namespace) -> None:
     """Everything that costs: gold queries, probe, plan, then the samples. It fills the folder; `tell` reads it."""
     from grader import Grader
@@ -377,7 +369,8 @@ async def sample(log: Log, a: argparse.Namespace) -> None:
         grader = SqlGrader(Bench(inner))
         await grader.bench.check()
         tasks, data = await survey(a, grader, rows, about)
-        if old and not changed and await nothing_left(tasks, log, a):
+        walk = partial(experiment, tasks, log, a)
+        if old and not changed and await nothing_left(log, a.seed, walk):
             return note("nothing is left to ask")
         async with policy_of(a, a.model, budget.record) as policy:
             server = await policy.probe()
@@ -386,7 +379,7 @@ async def sample(log: Log, a: argparse.Namespace) -> None:
             note(say_plan(a, data, server))
             watch = Watch(data["asked"] * a.base_samples - len(log), a.concurrency, "matched")
             async with sampling(log, policy, grader, a, budget, watch) as session:
-                await experiment(tasks, log, session, a, watch)
+                await walk(session, watch)
     log.write_json("config.json", {**log.config, "ended": time.time()})
 
 

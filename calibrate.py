@@ -10,8 +10,9 @@ shown. Where a task set has no generated tests (bundles, your own), fitness is t
 target the hidden tests, which are run where the records lack them: for programs that fail a visible test.
 A second curve needs nothing but the records: the chance that a child passes, given the fitness of its parent.
 
-Everything lands in the run folder: checks.jsonl (continues where it stopped, and a second call only prints),
-calibration.json, calibration.svg and .png, and with --judge the folder judge/ and judge.jsonl.
+Everything lands in the run folder: checks.jsonl (continues where it stopped; a second call only prints, unless the
+grader's rules have changed), calibration.json, calibration.svg and .png, and with --judge the folder judge/ and
+judge.jsonl.
 
 {rule}
 

@@ -14,7 +14,9 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import plots
 from measure import EDGES, hill
+from words import auc, number, plural
 
 BUCKETS = ("none", "up to a quarter", "to a half", "to three quarters", "to 90%", "to all but one", "every test")
 
@@ -55,13 +57,8 @@ def area(found: Mapping[str, Any]) -> str:
     """One AUC with its interval, or why there is none."""
     if found["auc"] is None:
         return f"not estimable ({found['n_pos']} passes, {found['n_neg']} fails)"
-    lo, hi = found["interval"]
-    interval = "no interval" if lo is None else f"[{number(lo)}, {number(hi)}]"
-    return f"{number(found['auc'])} {interval} over {found['n_groups']} task{'s' * (found['n_groups'] != 1)}"
-
-
-def number(x: float | None) -> str:
-    return "-" if x is None else f"{x:.3f}"
+    without = "" if found["interval"][0] is not None else " (no interval)"
+    return f"{auc(found)}{without} over {plural(found['n_groups'], 'task')}"
 
 
 def plot(made: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, bytes]:
@@ -75,19 +72,9 @@ def plot(made: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, bytes]
     with matplotlib.rc_context({"svg.hashsalt": "calibration", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(4.4 * len(shown), 3.4), layout="constrained")
         for axis, name in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
-            rows = made[name]["table"]
-            for i, row in enumerate(rows):
-                if row["n"]:
-                    axis.plot([i, i], [100 * row["lo"], 100 * row["hi"]], color="#6b8cae", linewidth=3, zorder=1)
-                    axis.plot([i], [100 * row["rate"]], "o", color="#1f3a5f", markersize=6, zorder=3, clip_on=False)
-                else:
-                    axis.annotate("none", (i, 0), ha="center", va="bottom", color="#888888", fontsize=8)
-            labels = [f"{row['bucket']} (n {row['n']:,})" for row in rows]
-            axis.set_xticks(range(len(rows)), labels, rotation=35, ha="right", fontsize=8)
+            plots.buckets(axis, made[name]["table"], "#1f3a5f", "#888888")
+            axis.tick_params(axis="x", labelrotation=35, labelsize=8)
             axis.set_title(f"{titles[name]}: {made[name]['verdict'].replace('_', ' ')}", fontsize=10)
-            axis.set_ylabel("% that pass, 95% interval")
-            axis.set_xlim(-0.5, len(rows) - 0.5)
-            axis.set_ylim(0, None)
             axis.spines[["top", "right"]].set_visible(False)
         files = {}
         for kind in ("svg", "png"):

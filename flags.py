@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+VERSION = "0.1.0"
 BAD_INPUT = 2  # exit code
 
 

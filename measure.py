@@ -4,15 +4,15 @@
     curve = hill(score, passed, task, edges)                              does a score predict the pass it needs
 
 One `Table` (table.py) is built in a single walk over the attempts. Each key of results.json is one function of it and
-its name in SECTIONS. The keys of the published files are made by `published`, the only place that
-multiplies by 100; all else are fractions, intervals are [lo, hi], and what cannot be estimated is null beside its n.
+its name in SECTIONS. The keys of the published files are made by `published`, in points; all else are fractions,
+intervals are [lo, hi], and what cannot be estimated is null beside its n.
 
 Tasks are the unit. A task whose base group lacks an attempt is not all-fail; a task on which an arm still owes attempts
 stays out of that arm's rates. Both are counted under `incomplete`. Every bootstrap and Monte Carlo draw starts from a
 fresh generator of one fixed seed, so the same folder gives the same bytes and two arms that are swapped swap figures.
 
 Left out here: the estimators (stats.py), which attempts are due and what will be concluded (plan.py), words and
-pictures (report.py), reading the folder (records.py).
+pictures (report.py, page.py), reading the folder (records.py).
 """
 
 from __future__ import annotations
@@ -33,17 +33,19 @@ from plan import (
     CONTROL,
     LEVEL,
     METRICS,
+    POSITIVE_CONTROL,
     SCHEMA_VERSION,
+    in_points,
     margins,
     plan_digest,
-    points,
     primary_metric,
-    task_set,
 )
 from swarm import Attempt
 from table import GRADINGS, SLOT_SECONDS, Play, Table, tabulate
 from tasks import LETTERS, OUTCOMES, Task
+from words import listed, of, plural, share
 
+PASS = LETTERS["pass"]
 TRUNCATED_WARNING = 0.10  # share of replies cut at max_tokens above which the figures describe the cap
 RATING_BAND = 400  # rating points a band, in by_tag
 TAG_VALUES = 12  # a tag with more values than that is told in bands, or not at all
@@ -53,7 +55,7 @@ def _rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-# ── the published keys: points, rounded as published. The only place that multiplies by 100 ──────────────────────
+# ── the published keys: points, rounded as published ─────────────────────────────────────────────────────────────
 
 
 def _points(fraction: float, digits: int = 1) -> float | None:
@@ -70,7 +72,7 @@ def _published_verdict(n: int, lo: float, hi: float) -> str:
 def published(t: Table) -> dict[str, Any]:
     """The keys of the published results files, with their meaning, units and rounding."""
     base = t.base
-    identity = t.config.get("identity", {})
+    identity = t.config["identity"]
     passes = base.passes.sum(axis=1)[base.done]
     arms: dict[str, Any] = {}
     for arm in t.arms:
@@ -112,7 +114,6 @@ def published(t: Table) -> dict[str, Any]:
             "run_std": _points(band.std_between, 2),
             "band": _points(band.band_t),
         }
-    thinking = identity.get("thinking")
     answered = t.columns["outcome"] != "context_overflow"
     return {
         "tasks": len(t.tasks),
@@ -127,14 +128,14 @@ def published(t: Table) -> dict[str, Any]:
         "arms": arms,
         "deltas": deltas,
         "noise": noise,
-        "model": identity.get("model"),
-        "seed": identity.get("seed"),
-        "thinking": {"off": False, "on": True}.get(str(thinking), thinking),
-        "max_tokens": identity.get("max_tokens"),
-        "no_comments": bool(identity.get("no_comments")),
+        "model": identity["model"],
+        "seed": identity["seed"],
+        "thinking": {"off": False, "on": True}.get(identity["thinking"], identity["thinking"]),
+        "max_tokens": identity["max_tokens"],
+        "no_comments": identity["no_comments"],
         "band": t.band,
-        "family": task_set(t.config),
-        "bundle": identity.get("bundle") if task_set(t.config) == "mbpp-bundle" else None,
+        "family": identity["tasks"],
+        "bundle": identity["bundle"] if identity["tasks"] == POSITIVE_CONTROL else None,
         "calls": int(answered.sum()),
         "truncated": int(t.columns["truncated"].sum()),
         "tokens": {
@@ -370,7 +371,7 @@ def pooled(t: Table) -> dict[str, Any]:
     n = int(t.given.sum())
     owing = ~np.logical_and.reduce([play.done for play in [*map(t.play, t.arms), *t.reruns]])
 
-    def share(rescued: Any) -> dict[str, Any]:
+    def found(rescued: Any) -> dict[str, Any]:
         k = int(rescued.sum())
         return {"rescued": k, "share": k / n if n else math.nan, "wilson": list(stats.proportion_ci(k, n))}
 
@@ -378,8 +379,8 @@ def pooled(t: Table) -> dict[str, Any]:
     return {
         "n": n,
         "runs": len(t.arms) + max(len(t.reruns) - 1, 0),
-        "all_runs": share(runs),
-        "arms_alone": share(arms),
+        "all_runs": found(runs),
+        "arms_alone": found(arms),
         "rows": len(rows),
         "rows_tasks": len({task for task, _ in rows}),
         "incomplete_tasks": int((owing & t.given).sum()),
@@ -709,12 +710,12 @@ def _apart(t: Table, play: Play, r: int) -> dict[str, Any]:
 def near_miss(t: Table) -> dict[str, Any]:
     """All-fail tasks on which some base attempt passed a visible test: where fitness has a slope to offer."""
     best = t.best_base[t.near_miss]
-    n, of = len(best), int(t.all_fail.sum())
+    n, whole = len(best), int(t.all_fail.sum())
     half = int(t.of("half", t.base.row[t.near_miss], False).any(axis=(1, 2)).sum())
     return {
-        "all_fail": of,
+        "all_fail": whole,
         "near_miss": n,
-        "share": n / of if of else math.nan,
+        "share": n / whole if whole else math.nan,
         "mean_best_fitness": _mean(best),
         "at_least_half": half,
         "at_least_half_share": half / n if n else math.nan,
@@ -943,8 +944,10 @@ def warnings(t: Table) -> list[str]:
                 "lower --max-tokens, or serve a longer context."
             )
         if row["truncated_warning"]:
-            cut = f"{row['truncated']} of {row['n']} replies"
-            out.append(f"{name}: {cut} were cut at max_tokens; raise --max-tokens, or read the cap into every figure.")
+            out.append(
+                f"{name}: {of(row['truncated'], row['n'])} replies were cut at max_tokens, so its figures tell of that "
+                "limit as much as of the model. A larger --max-tokens makes another experiment: give it its own --out."
+            )
         if row["identical"] > row["n"] / 2:
             out.append(
                 f"{name}: {row['identical']} of {row['n']} replies repeat another one on the same task; "
@@ -981,13 +984,11 @@ def verdict(t: Table) -> dict[str, Any]:
             why.append("the plan was written after the first sample")
         if t.config.get("plan_digest") != plan_digest(t.plan):
             why.append("the plan is not the one whose digest stands in config.json")
-        if t.plan.get("primary_metric") != metric:
-            why.append(f"the primary metric was {t.plan.get('primary_metric')} in the plan and is {metric} now")
-        if t.plan.get("margin") != margin:
-            why.append(
-                f"the margin was {points(float(t.plan.get('margin') or 0))} in the plan and is {points(margin)} now"
-            )
-        before, now = t.plan.get("settings") or {}, t.config.get("plan", {})
+        if t.plan["primary_metric"] != metric:
+            why.append(f"the primary metric was {t.plan['primary_metric']} in the plan and is {metric} now")
+        if t.plan["margin"] != margin:
+            why.append(f"the margin was {in_points(t.plan['margin'])} in the plan and is {in_points(margin)} now")
+        before, now = t.plan["settings"], t.config["plan"]
         moved = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
         if moved:
             why.append(f"changed since the plan was written: {', '.join(moved)}")
@@ -1017,21 +1018,17 @@ def _sentence(t: Table, metric: str, margin: float, words: Mapping[str, str], n:
     said = {word: [arm for arm in words if words[arm] == word] for word in stats.VERDICTS}
     parts = []
     if said["better"]:
-        parts.append(f"{_list(said['better'])} found more than {CONTROL} by {name}.")
+        parts.append(f"{listed(said['better'])} found more than {CONTROL} by {name}.")
     if said["worse"]:
-        parts.append(f"{_list(said['worse'])} found less than {CONTROL} by {name}.")
+        parts.append(f"{listed(said['worse'])} found less than {CONTROL} by {name}.")
     if said["equivalent"]:
-        parts.append(f"{_list(said['equivalent'])} found as much as {CONTROL} within {points(margin)} by {name}.")
+        parts.append(f"{listed(said['equivalent'])} found as much as {CONTROL} within {in_points(margin)} by {name}.")
     if said["inconclusive"]:
         parts.append(
-            f"{_list(said['inconclusive'])} against {CONTROL}: inconclusive by {name}. These tasks do not "
-            f"show a difference, and do not rule out one as large as {points(margin)}."
+            f"{listed(said['inconclusive'])} against {CONTROL}: inconclusive by {name}. These tasks do not "
+            f"show a difference, and do not rule out one as large as {in_points(margin)}."
         )
     return " ".join(part[0].upper() + part[1:] for part in parts)
-
-
-def _list(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # ── all of it ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -1126,7 +1123,7 @@ def regraded(
             continue
         program = sha256(a.code.encode("utf-8", "surrogatepass")).hexdigest()
         seen, unseen = letters.get((a.task_id, program), [None, None])
-        whole = seen is not None and set(seen[0]) <= {"P"}
+        whole = seen is not None and set(seen[0]) <= {PASS}
         if seen is None or (whole and a.hidden_total and unseen is None):
             if kept is not None:
                 kept.append(a.task_id)
@@ -1134,13 +1131,13 @@ def regraded(
             continue
         visible, seconds = seen
         hidden, more = unseen if whole and unseen is not None else ("", 0.0)
-        failed = [letter for letter in visible + hidden if letter != "P"]
+        failed = [letter for letter in visible + hidden if letter != PASS]
         yield replace(
             a,
-            fitness=visible.count("P") / len(visible) if visible else a.fitness,
-            visible_passed=visible.count("P"),
+            fitness=visible.count(PASS) / len(visible) if visible else a.fitness,
+            visible_passed=visible.count(PASS),
             visible_total=len(visible),
-            hidden_passed=hidden.count("P"),
+            hidden_passed=hidden.count(PASS),
             hidden_total=len(hidden) or a.hidden_total,
             passed=not failed,
             outcome=OUTCOMES[failed[0]] if failed else "pass",
@@ -1153,18 +1150,22 @@ def regraded(
 # ── is the fitness a hill ────────────────────────────────────────────────────────────────────────────────────────
 
 EDGES = (0.25, 0.5, 0.75, 0.9)  # of fitness; exactly 0 and exactly 1 are buckets of their own
+MIDDLE, UPPER = 0.5, 0.75  # between them a cliff is looked for; below the upper one a hill
+CLIFF_SHARE = 0.2  # of the top bucket's rate
 HILL_LEVEL = 0.99  # of the within-task AUC's interval, for hill and for noise
-HILL_PASSES, HILL_TASKS = 10, 5  # passes below three quarters, and tasks they come from, before a hill may be told
+HILL_PASSES, HILL_TASKS = 10, 5  # passes below UPPER, and tasks they come from, before a hill may be told
 NOISE_WITHIN = (0.4, 0.6)  # where the whole interval must lie to call a score noise
-CLIFF_SHARE = 1 / 5  # of the top bucket's rate
+CHANCE = 0.5  # the AUC of a score that says nothing
 
 RULE = (
-    "cliff: the upper 95% limit of the pass rate from a half to three quarters of the tests is under a fifth of the "
-    "top bucket's rate. hill: not a cliff, and among programs below three quarters, with at least 10 passes in at "
-    "least 5 tasks, the lower 99% limit of the within-task AUC is above one half. noise: neither, and the 99% interval "
-    "of the within-task AUC over all programs holds one half and lies inside .4 to .6. inconclusive: everything else; "
-    "a wide interval is not noise. not_estimable: no task holds both a pass and a fail, so nothing can be compared "
-    "within a task (a cliff can still be told, from the pooled counts)."
+    f"cliff: from {share(MIDDLE, 0)} to under {share(UPPER, 0)} of the tests the upper {share(LEVEL, 0)} limit of the "
+    f"pass rate is under {share(CLIFF_SHARE, 0)} of the top bucket's rate. hill: not a cliff, and among programs under "
+    f"{share(UPPER, 0)}, with at least {HILL_PASSES} passes in at least {HILL_TASKS} tasks, the lower "
+    f"{share(HILL_LEVEL, 0)} limit of the within-task AUC is above {CHANCE:g}. noise: neither, and the "
+    f"{share(HILL_LEVEL, 0)} interval of the within-task AUC over all programs holds {CHANCE:g} and lies inside "
+    f"{NOISE_WITHIN[0]:g} to {NOISE_WITHIN[1]:g}. inconclusive: everything else; a wide interval is not noise. "
+    "not_estimable: no task holds both a pass and a fail, so nothing can be compared within a task (a cliff can still "
+    "be told, from the pooled counts)."
 )
 
 
@@ -1180,40 +1181,44 @@ def hill(score: Any, passed: Any, task: Any, edges: Any = EDGES, ends: bool = Tr
     if not len(score) == len(passed) == len(task):
         raise ValueError("score, passed and task must have one entry a program")
     table = stats.calibration_table(score, passed, edges, level=LEVEL, ends=ends)
-    middle = (score >= 0.5) & (score < 0.75)
+    middle = (score >= MIDDLE) & (score < UPPER)
     middle_n, middle_passed = int(middle.sum()), int(passed[middle].sum())
     limit = float(stats.proportion_ci(middle_passed, middle_n, level=LEVEL).hi)
     top = table[-1].rate
-    below, partial = score < 0.75, (score > 0) & (score < 1)
+    below, partial = score < UPPER, (score > 0) & (score < 1)
     within = stats.auc(score, passed, task, within=True, level=HILL_LEVEL)
     low = stats.auc(score[below], passed[below], task[below], within=True, level=HILL_LEVEL)
     low_passes = int(passed[below].sum())
     low_tasks = len(set(task[below & (passed == 1)].tolist()))
+    found_below = f"{plural(low_passes, 'pass', 'passes')} in {plural(low_tasks, 'task')} under {share(UPPER, 0)}"
 
     if limit < CLIFF_SHARE * top:
         word = "cliff"
         why = (
-            f"from a half to three quarters {middle_passed} of {middle_n} pass, at most {limit:.1%}; that "
-            f"is under a fifth of the {top:.1%} at the top"
+            f"from {share(MIDDLE, 0)} to under {share(UPPER, 0)} of the tests {of(middle_passed, middle_n)} programs "
+            f"pass, at most {share(limit)}; that is under {share(CLIFF_SHARE, 0)} of the {share(top)} at the top"
         )
     elif not within.n_groups:
         word = "not_estimable"
         why = "no task holds both a pass and a fail"
-    elif low_passes >= HILL_PASSES and low_tasks >= HILL_TASKS and low.lo > 0.5:
+    elif low_passes >= HILL_PASSES and low_tasks >= HILL_TASKS and low.lo > CHANCE:
         word = "hill"
         why = (
-            f"below three quarters a pass outranks a fail of its own task with chance {low.auc:.2f} "
-            f"[{low.lo:.2f}, {low.hi:.2f}]: {low_passes} passes in {low_tasks} tasks"
+            f"under {share(UPPER, 0)} of the tests a pass outranks a fail of its own task with chance {low.auc:.2f}, "
+            f"{share(HILL_LEVEL, 0)} interval [{low.lo:.2f}, {low.hi:.2f}]; {found_below}"
         )
-    elif within.lo <= 0.5 <= within.hi and within.lo >= NOISE_WITHIN[0] and within.hi <= NOISE_WITHIN[1]:
+    elif within.lo <= CHANCE <= within.hi and within.lo >= NOISE_WITHIN[0] and within.hi <= NOISE_WITHIN[1]:
         word = "noise"
-        why = f"within a task a pass outranks a fail with chance {within.auc:.2f} [{within.lo:.2f}, {within.hi:.2f}]"
+        why = (
+            f"within a task a pass outranks a fail with chance {within.auc:.2f}, {share(HILL_LEVEL, 0)} interval "
+            f"[{within.lo:.2f}, {within.hi:.2f}]"
+        )
     else:
         word = "inconclusive"
         seen = "not estimable" if math.isnan(within.lo) else f"[{within.lo:.2f}, {within.hi:.2f}]"
         why = (
-            f"within a task a pass outranks a fail with chance {within.auc:.2f}, 99% interval {seen}; "
-            f"{low_passes} passes in {low_tasks} tasks lie below three quarters"
+            f"within a task a pass outranks a fail with chance {within.auc:.2f}, {share(HILL_LEVEL, 0)} interval "
+            f"{seen}; {found_below}"
         )
     out = {
         "verdict": word,
@@ -1235,13 +1240,9 @@ def hill(score: Any, passed: Any, task: Any, edges: Any = EDGES, ends: bool = Tr
             "text": RULE,
             "middle": {"n": middle_n, "passed": middle_passed, "upper": limit},
             "top_rate": top,
-            "within_99": [within.lo, within.hi],
-            "below_three_quarters": {
-                "passes": low_passes,
-                "tasks": low_tasks,
-                "auc": low.auc,
-                "interval_99": [low.lo, low.hi],
-            },
+            "level": HILL_LEVEL,
+            "within": [within.lo, within.hi],
+            "below": {"passes": low_passes, "tasks": low_tasks, "auc": low.auc, "interval": [low.lo, low.hi]},
         },
     }
     return _plain(out)

@@ -20,25 +20,36 @@ from typing import Any
 
 import plots
 from measure import tag_values
+from plan import CONTROL
 from swarm import Attempt
 from tasks import LETTERS, Task, clip
 from words import (
-    CONTROL,
+    CONFIDENCE,
     CURVES,
     MEANING,
     SHARES,
     STAGES,
     Results,
+    auc,
+    base_words,
     big,
+    budget_words,
+    climb_words,
+    cost_words,
+    equivalence_words,
     estimate,
     hill_curves,
+    kind_words,
     listed,
     noise_words,
     of,
     p_text,
+    plan_words,
     plural,
     points,
+    pooled_words,
     power_words,
+    selector_words,
     share,
     span,
     title,
@@ -50,12 +61,13 @@ PAGE_BYTES = 4_700_000  # what the page may weigh; programs are cut to fit
 CUTS = (20_000, 8_000, 4_000, 2_500, 1_500, 800, 300, 0)  # characters of a program or statement, tried in this order
 TAG_COLUMNS = 2
 LINKS = {
-    "thrown": "Thrown away",
+    "all_fail": "Thrown away",
     "arms": "Arms",
     "climb": "Climb",
     "hidden": "Shown and hidden",
-    "moved": "Training set",
+    "training_set": "Training set",
     "hill": "Hill",
+    "outcomes": "Outcomes",
     "cost": "Cost",
     "tasks": "Tasks",
 }
@@ -75,7 +87,7 @@ def page(
     """
     tasks = browsable(results, attempts, list(cards))
     parts = [make(results) for make in PAGE]
-    parts += [_hill_section(results, calibration), _more_section(results), _cost_section(results)]
+    parts += [_hill_section(results, calibration), _outcomes_section(results), _cost_section(results)]
     sections = "\n".join(filter(None, parts))
     frame = FRAME.read_text(encoding="utf-8")
     script = frame[frame.rindex("<script>") + len("<script>") : frame.rindex("</script>")]
@@ -168,9 +180,10 @@ def browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Tas
 
 
 def _is_open(row: Mapping[str, Any] | None, whole: bool) -> bool:
-    """Whether the task still owes attempts."""
-    arms = (row or {}).get("arms") or {}
-    return not whole or any(not arm.get("done", True) for arm in arms.values())
+    """Whether the task still owes attempts: of its base group, of an arm, or of a re-run."""
+    row = row or {}
+    plays = [*(row.get("arms") or {}).values(), *(row.get("reruns") or [])]
+    return not whole or any(not play["done"] for play in plays)
 
 
 def _told(name: str, found: _Best, card: Task | None, fitness: Mapping[tuple[str, str], float]) -> dict[str, Any]:
@@ -283,17 +296,8 @@ def _header(r: Results) -> str:
     parts = [f"<h1>{html.escape(title(r))}</h1>"]
     parts.append(f'<p class="answer">{html.escape(verdict.get("sentence") or "Nothing can be said yet.")}</p>')
     if verdict.get("arms"):
-        why = "; ".join(verdict.get("exploratory") or [])
-        planned = "The plan was written before the first sample, and this is its rule."
-        parts.append(
-            _p(planned if verdict.get("planned") else f"Exploratory: {why or 'there is no plan'}.", quiet=True)
-        )
-    if r.get("dry_run"):
-        parts.append(_p("A dry run: toy tasks and a fake policy. These figures say nothing about any model."))
-    if (r.get("identity") or {}).get("as_published"):
-        parts.append(_p("As published: the starred departures of the README are taken back."))
-    if r.get("grades", "attempts") != "attempts":
-        parts.append(_p(f"Grades: every saved reply graded again ({r['grades']})."))
+        parts.append(_p(plan_words(r), quiet=True))
+    parts += map(_p, kind_words(r))
     pool = r.get("pooled") or {}
     tiles = [("Tasks", f"{r['tasks']:,}", "" if whole == r["tasks"] else f"{whole:,} with a whole base group")]
     if whole:
@@ -330,19 +334,11 @@ def _nav(sections: str) -> str:
     return f'<nav aria-label="Sections"><ul>{items}</ul></nav>'
 
 
-def _thrown_section(r: Results) -> str:
+def _all_fail_section(r: Results) -> str:
     counts, whole, group = r["p0_histogram"], sum(r["p0_histogram"]), r["budget"]["G"]
+    said, heading = _p(" ".join(base_words(r))), "What the group throws away"
     if not whole:
-        return _section("thrown", "What the group throws away", _p("No task has its whole base group yet."))
-    said = (
-        f"{of(r['all_fail'], whole)} tasks failed on all {group} attempts of their base group. A group has nothing to "
-        "learn from them and drops them."
-        if r["all_fail"]
-        else "No task failed on its whole base group: nothing is thrown away."
-    )
-    owing = r.get("incomplete") or {}
-    if owing.get("base_tasks"):
-        said += f" {plural(owing['base_tasks'], 'task')} with an incomplete base group are not counted."
+        return _section("all_fail", heading, said)
     near = r.get("near_miss") or {}
     more = ""
     if near.get("near_miss"):
@@ -353,7 +349,7 @@ def _thrown_section(r: Results) -> str:
         )
     rows = [[str(k), f"{n:,}", share(n / whole)] for k, n in enumerate(counts)]
     table = _table(f"Tasks by passes among {group} base attempts", ["passes", "tasks", "share"], rows)
-    return _section("thrown", "What the group throws away", _p(said), plots.base(r), _p(more, True), _numbers(table))
+    return _section("all_fail", heading, said, plots.base(r), _p(more, True), _numbers(table))
 
 
 def _arms_section(r: Results) -> str:
@@ -362,10 +358,10 @@ def _arms_section(r: Results) -> str:
         return _section("arms", "Which way finds more", _p(verdict.get("sentence") or "No task was given to the arms."))
     primary = verdict.get("primary_metric", "rescue_rate")
     tables = {"rescue_rate": _rescue_table(r, primary), "per_sample": _per_sample_table(r, primary)}
+    given_to_each, *notes = budget_words(r)
     said = (
-        f"{r['budget']['B']} more attempts on each of {plural(given, 'all-fail task')}"
-        f"{' in the near-miss band' if r.get('band') == 'near-miss' else ''}, paired by task. only : only counts the "
-        f"tasks that this arm alone, and {CONTROL} alone, rescued."
+        f"{given_to_each}, paired by task. only : only counts the tasks that this arm alone, and {CONTROL} alone, "
+        f"rescued. {' '.join(notes)}"
     )
     rounds = _table(
         "Tasks first rescued in each round",
@@ -380,6 +376,7 @@ def _arms_section(r: Results) -> str:
         tables.pop(primary),
         *tables.values(),
         plots.forest(r),
+        _p(equivalence_words(r), True),
         _p(noise_words(r), True),
         _p(power_words(r), True),
         _under("Rescues by round", plots.rounds(r)),
@@ -400,7 +397,7 @@ def _rescue_table(r: Results, primary: str) -> str:
     head = ["arm", "rescued", "rate", f"minus {CONTROL}", "only : only", "Holm p", "verdict"]
     if primary != "rescue_rate":  # the plan draws its verdict from the other metric
         head, rows = head[:-1], [row[:-1] for row in rows]
-    return _verdicts(_table("Rescue rate, points [95% interval]", head, rows))
+    return _verdicts(_table(f"Rescue rate, points [{CONFIDENCE} interval]", head, rows))
 
 
 def _per_sample_table(r: Results, primary: str) -> str:
@@ -420,7 +417,7 @@ def _per_sample_table(r: Results, primary: str) -> str:
             return ""
         rows = [row[:-1] for row in rows]
     head = ["arm", "passes", "a sample", f"minus {CONTROL}", "Holm p", *["verdict"] * (primary == "per_sample")]
-    return _verdicts(_table("Per-sample pass rate, points [95% interval]", head, rows))
+    return _verdicts(_table(f"Per-sample pass rate, points [{CONFIDENCE} interval]", head, rows))
 
 
 def _stopped_table(r: Results) -> str:
@@ -560,7 +557,7 @@ def _hidden_section(r: Results) -> str:
     climb = {arm: row for arm, row in (r.get("climb") or {}).items() if any(x["programs"] for x in row["rounds"])}
     if not climb:
         return ""
-    rows, gaps, loud = [], [], []
+    rows, gaps = [], []
     for arm, row in climb.items():
         for x in row["rounds"]:
             if x["programs"]:
@@ -578,40 +575,27 @@ def _hidden_section(r: Results) -> str:
                     for part in ("shown", "hidden", "gap")
                 ]
                 gaps.append([f"{arm}, {name}", *cells])
-        gap = ((row.get("against_resample") or row.get("moved")) or {}).get("gap") or {}
-        lo = (gap.get("interval") or [None])[0]
-        if arm != CONTROL and lo is not None and lo > 0:  # fresh draws cannot climb
-            loud.append(arm)
     said = "The share of programs that pass every visible test, and the share that pass every hidden test too."
-    if loud:
-        verb = "climb" if len(loud) > 1 else "climbs"
-        names = listed(loud)
-        said += f" {names[0].upper()}{names[1:]} {verb} the shown tests without the hidden ones: the gap excludes 0."
     counts = _table("Programs by round", ["", "programs", "pass all visible", "share", "and all hidden"], rows)
-    moved = _table("From round 0 to the last round, points [95% interval]", ["", "shown", "hidden", "gap"], gaps)
+    moved = _table(
+        f"From round 0 to the last round, points [{CONFIDENCE} interval]", ["", "shown", "hidden", "gap"], gaps
+    )
     return _section(
-        "hidden", "Do the hidden tests follow", _p(said), plots.hidden(climb), _numbers(counts, moved if gaps else "")
+        "hidden",
+        "Do the hidden tests follow",
+        _p(said),
+        plots.hidden(climb),
+        *map(_p, climb_words(r)),
+        _numbers(counts, moved if gaps else ""),
     )
 
 
-def _moved_section(r: Results) -> str:
+def _training_set_section(r: Results) -> str:
     moved = r.get("training_set") or {}
     if not moved.get("n"):
         return ""
-    two = moved.get("first_two_disagree") or {}
-    said = "Tasks by the share of their attempts that pass. A selector keeps those from 20 to 80%."
-    if two.get("n"):
-        said += f" The first two base attempts disagree on {of(two['count'], two['n'])} tasks ({share(two['share'])})."
+    said = f"Tasks by the share of their attempts that pass. {selector_words(r)}"
     rows = [[name, *(f"{moved[key][k]:,}" for k, _ in SHARES)] for key, name in STAGES if key in moved]
-    pool = r.get("pooled") or {}
-    more = ""
-    if pool.get("n"):
-        every, alone = pool["all_runs"], pool["arms_alone"]
-        more = (
-            f"At least one of {plural(pool['runs'], 'run')} rescued {of(every['rescued'], pool['n'])} tasks "
-            f"({share(every['share'])} {within(every['wilson'])}), the arms alone {alone['rescued']:,}; "
-            f"{plural(pool['rows'], 'passing program')} on {plural(pool['rows_tasks'], 'task')} are training rows."
-        )
     tables = [_table("Tasks by pass share", ["", *(name for _, name in SHARES)], rows)]
     for tag, values in (r.get("by_tag") or {}).items():
         arms = list(next(iter(values.values()))["arms"]) if values else []
@@ -625,7 +609,14 @@ def _moved_section(r: Results) -> str:
             for value, row in values.items()
         ]
         tables.append(_table(f"Rescues by {tag}", [tag, "tasks", "all-fail", *arms], told))
-    return _section("moved", "How the training set moved", _p(said), plots.moved(r), _p(more), _numbers(*tables))
+    return _section(
+        "training_set",
+        "How the training set moved",
+        _p(said),
+        plots.training_set(r),
+        _p(pooled_words(r)),
+        _numbers(*tables),
+    )
 
 
 def _hill_section(r: Results, calibration: Mapping[str, Any] | None) -> str:
@@ -660,30 +651,20 @@ def _hill_section(r: Results, calibration: Mapping[str, Any] | None) -> str:
             for row in curve["table"]
         ]
         areas = [
-            [label.replace("_", ", "), *_area_cells(area)] for label, area in (curve.get("auc") or {}).items() if area
+            [label.replace("_", ", "), auc(found), *(f"{found[key]:,}" for key in ("n_pos", "n_neg", "n_groups"))]
+            for label, found in (curve.get("auc") or {}).items()
         ]
-        head = ["", "AUC [95%]", "passes", "fails", "tasks"]
+        head = ["", f"AUC [{CONFIDENCE}]", "passes", "fails", "tasks"]
         parts += [
             f"<h3>{html.escape(CURVES[name])}?</h3>" if name != "fitness" else "",
             f'<p><span class="word">{word}</span>: {html.escape(str(curve.get("why") or ""))}.</p>',
             plots.hill(name, curve),
             _numbers(
-                _table("Pass rate, points [95% interval]", ["bucket", "programs", "passes", "rate"], rows),
+                _table(f"Pass rate, points [{CONFIDENCE} interval]", ["bucket", "programs", "passes", "rate"], rows),
                 _table("Rank of passes above fails", head, areas) if areas else "",
             ),
         ]
     return _section("hill", "Is the fitness a hill", *parts)
-
-
-def _area_cells(area: Mapping[str, Any]) -> list[str]:
-    def number(x: float | None) -> str:
-        return "–" if x is None else f"{x:.3f}"
-
-    lo, hi = area.get("lo"), area.get("hi")
-    if "interval" in area:
-        lo, hi = area["interval"]
-    shown = number(area.get("auc")) + (f" [{number(lo)}, {number(hi)}]" if lo is not None else "")
-    return [shown, *(f"{area[key]:,}" if key in area else "" for key in ("n_pos", "n_neg", "n_groups"))]
 
 
 def _cost_section(r: Results) -> str:
@@ -708,26 +689,11 @@ def _cost_section(r: Results) -> str:
         if name == "noise_runs" and b["calls"]
     ]
     rows.append(bill("in all", total))
-    said = ["Equal samples are not equal cost: a refine prompt carries programs."]
-    if cost.get("wall_seconds"):
-        said.append(f"Wall time {span(cost['wall_seconds'])}.")
-    asked = cost.get("requests") or {}
-    if asked.get("retries"):
-        said.append(
-            f"{plural(asked['retries'], 'retry', 'retries')}, {asked.get('possibly_billed') or 0:,} possibly billed."
-        )
-    if total.get("tokens_unknown"):
-        said.append(f"Without token counts: {plural(total['tokens_unknown'], 'reply', 'replies')}.")
-    if slots := cost.get("slots"):
-        said.append(
-            f"Slots busy {share(slots['busy'])} of the time, with nothing to ask {share(slots['nothing_to_ask'])}, "
-            f"waiting for the grader {share(slots['grader'])}, before a retry {share(slots['retrying'])}."
-        )
-    return _section("cost", "What it cost", _p(" ".join(said)), _table("By stage and arm", head, rows))
+    said = f"Equal samples are not equal cost: a refine prompt carries programs. {cost_words(r)}"
+    return _section("cost", "What it cost", _p(said), _table("By stage and arm", head, rows))
 
 
-def _more_section(r: Results) -> str:
-    """How attempts ended."""
+def _outcomes_section(r: Results) -> str:
     told = {arm: row for arm, row in (r.get("outcomes") or {}).items() if row.get("n")}
     if not told:
         return ""
@@ -773,9 +739,9 @@ def _value(value: Any) -> str:
 
 
 PAGE: tuple[Callable[[Results], str], ...] = (
-    _thrown_section,
+    _all_fail_section,
     _arms_section,
     _climb_section,
     _hidden_section,
-    _moved_section,
+    _training_set_section,
 )

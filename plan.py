@@ -22,10 +22,11 @@ from typing import Any, NamedTuple
 import stats
 
 SCHEMA_VERSION = 1  # of results.json and of plan.json
-CONTROL = "resample"
-ARMS = ("resample", "solo", "ring", "star")
+CONTROL = "resample"  # the arm that every other one is compared with
+POSITIVE_CONTROL = "mbpp-bundle"  # the task set on which refining must find more, if it ever does
 LEVEL = 0.95  # of every interval, unless its key says otherwise
 ALPHA = 0.05
+EQUIVALENCE_LEVEL = 1 - 2 * ALPHA  # of the interval that must lie inside the margin (two one-sided tests)
 METRICS = {
     "rescue_rate": "rescue rate: the share of tasks on which at least one program passes",
     "per_sample": "per-sample pass rate: passes over samples on each task, over full budgets",
@@ -38,7 +39,7 @@ PLAN_SAMPLE_SD = 0.047
 
 
 class Settings(NamedTuple):
-    """The settings that say which attempts are due, with their defaults filled in."""
+    """The settings that say which attempts are due."""
 
     base_samples: int  # G
     particles: int  # N
@@ -56,57 +57,44 @@ class Settings(NamedTuple):
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Settings:
-        identity, plan = config.get("identity", {}), config.get("plan", {})
+        """As run.py's config.json holds them."""
+        identity, plan = config["identity"], config["plan"]
         return cls(
-            base_samples=int(plan.get("base_samples") or 8),
-            particles=int(identity.get("particles") or 8),
-            rounds=int(plan.get("rounds") or 3),
-            noise_runs=int(plan.get("noise_runs") or 0),
-            arms=list(plan.get("arms") or ARMS),
-            full_budget=full_budget(config),
-            band=str(plan.get("band") or "all"),
-            shared=bool(identity.get("share_round0")),
+            base_samples=plan["base_samples"],
+            particles=identity["particles"],
+            rounds=plan["rounds"],
+            noise_runs=plan["noise_runs"],
+            arms=list(plan["arms"]),
+            full_budget=plan["full_budget"],
+            band=plan["band"],
+            shared=identity["share_round0"],
         )
 
 
-def full_budget(config: Mapping[str, Any]) -> bool:
-    """Whether arms go on after their first pass: as the flag says, else only where the metric needs it."""
-    said = config.get("plan", {}).get("full_budget")
-    identity = config.get("identity", {})
-    return bool(said) if said is not None else task_set(config) == "mbpp-bundle" and not identity.get("as_published")
-
-
-def task_set(config: Mapping[str, Any]) -> str | None:
-    tasks = config.get("identity", {}).get("tasks")
-    return None if tasks is None else str(tasks)
+def wants_full_budget(tasks: str, as_published: bool) -> bool:
+    """Whether arms go on after their first pass where --full-budget does not say: where the metric needs it."""
+    return tasks == POSITIVE_CONTROL and not as_published
 
 
 def primary_metric(config: Mapping[str, Any]) -> str:
     """`per_sample` where the positive control runs its full budget, `rescue_rate` everywhere else."""
-    return "per_sample" if task_set(config) == "mbpp-bundle" and full_budget(config) else "rescue_rate"
+    full = config["identity"]["tasks"] == POSITIVE_CONTROL and config["plan"]["full_budget"]
+    return "per_sample" if full else "rescue_rate"
 
 
 def margins(config: Mapping[str, Any]) -> dict[str, float]:
     """The margins in force, as fractions: --margin speaks of the primary metric."""
-    said = config.get("plan", {}).get("margin")
+    said = config["plan"]["margin"]
     return MARGIN if said is None else {**MARGIN, primary_metric(config): float(said) / 100}
 
 
-def make_plan(
-    config: Mapping[str, Any],
-    n_tasks: int,
-    median_rating: float | None = None,
-    calls: Any = None,
-    tokens: Any = None,
-    predictions: Any = None,
-) -> dict[str, Any]:
+def make_plan(config: Mapping[str, Any], n_tasks: int, median_rating: float | None = None) -> dict[str, Any]:
     """What is going to be concluded, and how, as plan.json says it before the first sample.
 
-    n_tasks: tasks asked. calls, tokens: replace the largest numbers worked out here from the settings (tokens: of
-    completions at most, since the length of a prompt is not known yet). predictions: kept as given.
-    `written` is left for the caller, who has a clock; `plan_digest` of the result belongs into config.json.
+    n_tasks: tasks asked. Tokens are those of completions, since the length of a prompt is not known yet. `written` is
+    left for the caller, who has a clock; `plan_digest` of the result belongs into config.json.
     """
-    identity, plan = config.get("identity", {}), config.get("plan", {})
+    identity = config["identity"]
     t = Settings.of(config)
     metric = primary_metric(config)
     margin = margins(config)[metric]
@@ -127,8 +115,8 @@ def make_plan(
         "written": None,
         "population": {
             "tasks": n_tasks,
-            "task_set": task_set(config),
-            "revision": identity.get("revision"),
+            "task_set": identity["tasks"],
+            "revision": identity["revision"],
             "median_rating": median_rating,
             "base_samples": t.base_samples,
             "band": t.band,
@@ -156,8 +144,8 @@ def make_plan(
                 f"Each of {', '.join(t.others) or 'no arm'} against {CONTROL} on the tasks that both finished, by "
                 f"{METRICS[metric].split(':')[0]}. Better or worse: the {LEVEL:.0%} interval of the paired difference "
                 f"excludes 0 and its p-value, Holm-adjusted over {family} comparison{'s' * (family != 1)}, is under "
-                f"{ALPHA:g}. Else equivalent: the {1 - 2 * ALPHA:.0%} interval lies within {points(margin)} either "
-                "way. Else inconclusive, which is not a claim of no difference."
+                f"{ALPHA:g}. Else equivalent: the {EQUIVALENCE_LEVEL:.0%} interval lies within {in_points(margin)} "
+                "either way. Else inconclusive, which is not a claim of no difference."
             ),
         },
         "budget": {
@@ -169,29 +157,26 @@ def make_plan(
             "noise_runs": t.noise_runs,
             "share_round0": t.shared,
         },
-        "calls": calls if calls is not None else {**stages, "largest": largest},
-        "tokens": tokens
-        if tokens is not None
-        else {"completion_largest": largest * int(identity.get("max_tokens") or 0) or None},
+        "calls": {**stages, "largest": largest},
+        "tokens": {"completion_largest": largest * identity["max_tokens"]},
         "power": {
             name: _planned_power(metric, int(n_tasks * share), margin, max(family, 1))
             for name, share in (("all", 1.0), ("half", 0.5), ("quarter", 0.25))
         },
-        "power_assumes": f"a true difference of the margin, {points(margin)}; "
+        "power_assumes": f"a true difference of the margin, {in_points(margin)}; "
         + (
             f"the two arms disagreeing on {max(PLAN_DISCORDANCE, margin):.0%} of the tasks"
             if exact
-            else f"a deviation of {points(PLAN_SAMPLE_SD)} of the difference from task to task"
+            else f"a deviation of {in_points(PLAN_SAMPLE_SD)} of the difference from task to task"
         )
         + "; share of the tasks that are all-fail: all, half, a quarter",
-        "predictions": predictions,
-        "settings": dict(plan),
+        "settings": dict(config["plan"]),
         "amendments": [],
     }
 
 
-def points(fraction: float) -> str:
-    """A margin in words, as points."""
+def in_points(fraction: float) -> str:
+    """A margin in words: .05 -> "5 points"."""
     said = f"{100 * fraction:.6g}"
     return f"{said} point{'s' * (said != '1')}"
 

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from words import CONTROL, SHARES, STAGES, Results, listed
+from plan import CONTROL, EQUIVALENCE_LEVEL
+from words import CONFIDENCE, SHARES, STAGES, Results, comparisons, listed, share
 
 # Stand-ins that no plot uses for anything else; each becomes a CSS variable of page.html.
 INK, MUTED, RULE, PAPER, ACCENT, SOFT = "#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04", "#0a0b05", "#0a0b06"
@@ -110,17 +111,14 @@ def base(r: Results) -> str:
 
 def forest(r: Results) -> str:
     """The paired differences, the margin of equivalence, and how far runs of one arm differ by themselves."""
-    primary = (r.get("verdict") or {}).get("primary_metric", "rescue_rate")
-    if primary == "per_sample":
-        rows = {arm: row["paired"] for arm, row in (r.get("per_sample") or {}).items() if row.get("paired")}
-    else:
-        rows = {arm: row for arm, row in (r.get("paired") or {}).items() if row.get("n")}
-    rows = {arm: row for arm, row in rows.items() if row.get("delta") is not None}
+    rows = comparisons(r)
     if not rows:
         return ""
-    looks = _looks(rows)
+    looks, primary = _looks(rows), r["verdict"]["primary_metric"]
     name = "per-sample pass rate" if primary == "per_sample" else "rescue rate"
-    plot = canvas(f"Difference of each arm from {CONTROL} in {name}, with 95% intervals", 1.15 + 0.36 * len(rows))
+    plot = canvas(
+        f"Difference of each arm from {CONTROL} in {name}, with {CONFIDENCE} intervals", 1.15 + 0.36 * len(rows)
+    )
     (axis,) = plot.axes
     axis.grid(False)
     axis.axvline(0, color=MUTED, linewidth=0.8)
@@ -137,13 +135,17 @@ def forest(r: Results) -> str:
             axis.axvline(half, color=MUTED, linewidth=1, linestyle=style, label=f"{said} ±{half:.1f}")
     for y, (arm, row) in enumerate(rows.items()):
         colour, marker = looks[arm]
-        lo, hi = row["interval"]
-        if lo is not None:
-            axis.plot([100 * lo, 100 * hi], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
+        for interval, thick in ((row["interval"], 1.4), (row["equivalence_interval"], 4)):
+            lo, hi = interval
+            if lo is not None:
+                axis.plot([100 * lo, 100 * hi], [y, y], color=colour, linewidth=thick, solid_capstyle="butt")
         axis.plot([100 * row["delta"]], [y], marker, color=colour, markersize=7)
     axis.set_yticks(range(len(rows)), list(rows), color=INK, fontsize=9.5)
     axis.set_ylim(len(rows) - 0.5, -0.5)
-    axis.set_xlabel(f"points of {name}, arm minus {CONTROL}")
+    axis.set_xlabel(
+        f"points of {name}, arm minus {CONTROL} (thin: {CONFIDENCE} interval; "
+        f"thick: {share(EQUIVALENCE_LEVEL, 0)}, which decides equivalent)"
+    )
     legend = axis.legend(
         loc="upper left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, fontsize=8.5, borderaxespad=0
     )
@@ -162,7 +164,7 @@ def rounds(r: Results) -> str:
     others = [arm for arm in ranges if arm != CONTROL] or [CONTROL]
     looks = _looks(ranges)
     plot = canvas(
-        f"Tasks rescued by the end of each round, for {listed(list(ranges))}, with 95% bands", 2.6, len(others)
+        f"Tasks rescued by the end of each round, for {listed(list(ranges))}, with {CONFIDENCE} bands", 2.6, len(others)
     )
     for axis, arm in zip(plot.axes, others, strict=True):
         for name in dict.fromkeys((CONTROL, arm)):
@@ -232,7 +234,7 @@ def coverage(r: Results) -> str:
         _curve(axis, rows, looks[arm], arm)
         for at in range(r["budget"]["N"], len(rows) + 1, r["budget"]["N"]):
             axis.plot([rows[at - 1][0]], [rows[at - 1][1]], looks[arm][1], color=looks[arm][0], **LINE)
-    axis.set_xlabel(f"samples a task (marks: a round is complete; band: 95% for {CONTROL})")
+    axis.set_xlabel(f"samples a task (marks: a round is complete; band: {CONFIDENCE} for {CONTROL})")
     axis.set_ylabel("% of tasks with a pass")
     axis.set_ylim(bottom=0)
     axis.set_xlim(0.5, r["budget"]["B"] + 0.5)
@@ -292,7 +294,7 @@ def hidden(climb: Mapping[str, Any]) -> str:
     return plot.svg()
 
 
-def moved(r: Results) -> str:
+def training_set(r: Results) -> str:
     moved = r["training_set"]
     stages = [(key, name) for key, name in STAGES if moved.get(key)]
     plot = canvas(
@@ -322,21 +324,24 @@ def moved(r: Results) -> str:
 
 
 def hill(name: str, curve: Mapping[str, Any]) -> str:
-    rows = curve["table"]
     what = {"by_parent": "the parent's fitness", "judge": "the judge's answer"}.get(name, "fitness")
-    plot = canvas(f"Pass rate by bucket of {what}, with 95% intervals", 2.7)
+    plot = canvas(f"Pass rate by bucket of {what}, with {CONFIDENCE} intervals", 2.7)
     (axis,) = plot.axes
+    buckets(axis, curve["table"], ACCENT, MUTED)
+    axis.set_xlabel(f"{what}, and programs in the bucket")
+    return plot.svg()
+
+
+def buckets(axis: Any, rows: Sequence[Mapping[str, Any]], colour: str, muted: str) -> None:
+    """A calibration curve: the pass rate of each bucket with its interval. colour, muted: of the marks, of "none"."""
     for i, row in enumerate(rows):
         if row["n"]:
-            axis.plot(
-                [i, i], [100 * row["lo"], 100 * row["hi"]], color=ACCENT, linewidth=2, alpha=0.55, solid_capstyle="butt"
-            )
-            axis.plot([i], [100 * row["rate"]], "o", color=ACCENT, markersize=7, clip_on=False)
+            ends = [100 * row["lo"], 100 * row["hi"]]
+            axis.plot([i, i], ends, color=colour, linewidth=2.5, alpha=0.55, solid_capstyle="butt", zorder=1)
+            axis.plot([i], [100 * row["rate"]], "o", color=colour, markersize=7, clip_on=False, zorder=3)
         else:
-            axis.text(i, 1, "none", ha="center", color=MUTED, fontsize=8.5)
+            axis.annotate("none", (i, 0), ha="center", va="bottom", color=muted, fontsize=8.5)
     axis.set_xticks(range(len(rows)), [f"{row['bucket']}\nn {row['n']:,}" for row in rows])
-    axis.set_xlabel(f"{what}, and programs in the bucket")
-    axis.set_ylabel("% that pass")
-    axis.set_ylim(bottom=0)
     axis.set_xlim(-0.5, len(rows) - 0.5)
-    return plot.svg()
+    axis.set_ylim(bottom=0)
+    axis.set_ylabel(f"% that pass, {CONFIDENCE} interval")

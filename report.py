@@ -1,50 +1,59 @@
-"""Results into words and pictures: the text on the terminal, the page report.html, and several runs side by side.
+"""Results into text for the terminal: a run, its plan before it, and several runs side by side.
 
     python report.py out                     the report of one run again
     python report.py out out-seed1           runs side by side, pooled by task
 
     text(results)                            80 columns, the histogram first
-    page(results, attempts, cards, config)   one self-contained page (its frame: page.html)
+    plan_text(config, plan)                  what is going to be asked, before the first sample
     pool(runs)                               what several runs say together
 
-Every figure comes from the results (results.json, made by measure.py); here they are only rounded and worded. Points
-(percent) exist here alone. What could not be estimated is said in words, never as nan. Replies and programs are text:
-in the page they live in a data block and reach the screen through textContent.
+Every figure comes from the results (results.json, made by measure.py); here they are only laid out. What could not be
+estimated is said in words, never as nan.
 
-Left out: estimating anything about one run (measure.py), reading or writing what a run is made of (records.py).
+Left out: estimating anything about one run (measure.py), how a figure is rounded and worded (words.py), the page
+report.html (page.py), reading or writing what a run is made of (records.py).
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from console import say, wants_colour
-from page import page as page
+from console import complain, say, wants_colour
+from flags import BAD_INPUT, VERSION, Flags
+from plan import CONTROL
+from swarm import PLAIN
 from words import (
-    CONTROL,
+    CONFIDENCE,
     MEANING,
     SHARES,
     STAGES,
     Results,
+    base_words,
     big,
+    budget_words,
+    climb_words,
+    cost_words,
+    equivalence_words,
     estimate,
     hill_curves,
     hill_line,
+    kind_words,
     listed,
     noise_words,
     of,
+    plan_words,
     plural,
     points,
+    pooled_words,
     power_words,
+    selector_words,
     share,
     span,
     title,
-    within,
 )
 
 PAINT = {"bold": "1", "dim": "2", "better": "1;32", "worse": "1;31", "equivalent": "36", "inconclusive": "33"}
@@ -69,6 +78,10 @@ class Paper:
         return textwrap.wrap(
             text, self.width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
         ) or [""]
+
+    def wrap_each(self, sentences: Sequence[str]) -> list[str]:
+        """Each on lines of its own; empty ones take none."""
+        return [line for said in sentences if said for line in self.wrap(said)]
 
     def table(self, rows: Sequence[Sequence[str]], left: str = "") -> list[str]:
         """Columns under a first row of names; those whose index is in `left` start at the left, as the first does.
@@ -127,60 +140,26 @@ def _base_text(r: Results, paper: Paper) -> list[str]:
     """What the group throws away: the first thing anybody sees."""
     counts, group = r["p0_histogram"], r["budget"]["G"]
     whole = sum(counts)
-    lines = [paper.head(title(r))]
-    if r.get("dry_run"):
-        lines += paper.wrap("DRY RUN: toy tasks and a fake policy. These figures say nothing about any model.")
-    if (r.get("identity") or {}).get("as_published"):
-        lines += paper.wrap("As published: the starred departures of the README are taken back.")
-    if r.get("grades", "attempts") != "attempts":
-        lines += paper.wrap(f"Grades: every saved reply graded again ({r['grades']}).")
-    lines.append("")
+    lines = [paper.head(title(r)), *paper.wrap_each(kind_words(r)), ""]
     if whole:
         lines.append(f"Tasks by passes in their base group of {group} ({plural(whole, 'task')})")
         lines += paper.bars([(str(k), count) for k, count in enumerate(counts)], whole)
-        fail = r["all_fail"]
-        lines += paper.wrap(
-            f"All-fail: {of(fail, whole)} tasks ({share(fail / whole)}). A group of {group} has nothing to learn from "
-            f"them and drops them."
-            if fail
-            else "No task is all-fail: the group throws nothing away."
-        )
-    else:
-        lines += paper.wrap(f"No task has its {group} base attempts yet: nothing can be said so far.")
-    owing = r.get("incomplete") or {}
-    if owing.get("base_tasks"):
-        lines += paper.wrap(
-            f"Not counted: {plural(owing['base_tasks'], 'task')} whose base group is incomplete "
-            f"({plural(owing['base_owed'], 'attempt')} owed)."
-        )
-    return lines
+    return lines + paper.wrap_each(base_words(r))
 
 
 def _arms_text(r: Results, paper: Paper) -> list[str]:
     """One line an arm, by the primary metric; the other metric below it."""
-    ranges, verdict, budget = r.get("intervals") or {}, r.get("verdict") or {}, r["budget"]
-    given = (r.get("incomplete") or {}).get("given", 0)
-    if not given:
+    ranges, verdict = r.get("intervals") or {}, r.get("verdict") or {}
+    if not (r.get("incomplete") or {}).get("given", 0):
         return paper.wrap(verdict.get("sentence") or "No task was given to the arms.")
-    band = " in the near-miss band" if r.get("band") == "near-miss" else ""
-    lines = paper.wrap(
-        f"{plural(budget['B'], 'more attempt')} on each of {plural(given, 'all-fail task')}{band}: "
-        f"{plural(budget['N'], 'particle')}, {plural(budget['R'], 'round')}"
-    )
-    if budget["R"] == 1:
-        lines += paper.wrap("With one round nothing is refined: every arm is so many fresh draws.")
-    if (r.get("identity") or {}).get("share_round0"):
-        lines += paper.wrap(
-            "Round 0 was drawn once and counts in every arm: what the arms found there is the same, so they differ by "
-            "their later rounds alone, and no two of them are independent."
-        )
+    lines = paper.wrap_each(budget_words(r))
     primary = verdict.get("primary_metric", "rescue_rate")
     if primary == "per_sample":
         lines += _per_sample_table(r, paper)
         lines += ["", "Rescues on the same tasks (secondary: no verdict is drawn from them)"]
     lines += _rescue_table(r, ranges, paper, with_verdict=primary == "rescue_rate")
     if any(arm != CONTROL for arm in ranges) and CONTROL in ranges:
-        lines += paper.wrap(f"Points [95% interval]. only: rescued by this arm alone : by {CONTROL} alone.")
+        lines += paper.wrap(f"Points [{CONFIDENCE} interval]. only: rescued by this arm alone : by {CONTROL} alone.")
     return lines
 
 
@@ -222,33 +201,14 @@ def _verdict_text(r: Results, paper: Paper) -> list[str]:
     if not (r.get("incomplete") or {}).get("given", 0):
         return []  # said in the place of the arms
     if not verdict.get("arms"):
-        return [*paper.wrap(verdict.get("sentence") or ""), *paper.wrap(noise_words(r))]
-    said = [verdict["sentence"]]
-    if verdict.get("planned"):
-        said.append("The plan was written before the first sample, and this is its rule.")
-    else:
-        said.append(f"Exploratory: {'; '.join(verdict.get('exploratory') or ['there is no plan'])}.")
-    lines = [paper.head(line) for line in paper.wrap(said[0])] + paper.wrap(said[1])
-    lines += paper.wrap(noise_words(r))
-    chance = power_words(r)
-    return lines + (paper.wrap(chance) if chance else [])
+        return paper.wrap_each([verdict.get("sentence") or "", noise_words(r)])
+    lines = [paper.head(line) for line in paper.wrap(verdict["sentence"])]
+    return lines + paper.wrap_each([plan_words(r), equivalence_words(r), noise_words(r), power_words(r)])
 
 
 def _pooled_text(r: Results, paper: Paper) -> list[str]:
     """What the extra samples brought back, however they were structured, and how the training set moved."""
-    lines: list[str] = []
-    pool = r.get("pooled") or {}
-    if pool.get("n"):
-        every, alone = pool["all_runs"], pool["arms_alone"]
-        words = (
-            f"Rescued by at least one of {plural(pool['runs'], 'run')}: {of(every['rescued'], pool['n'])} "
-            f"({share(every['share'])} {within(every['wilson'])})"
-        )
-        words += f"; by the arms alone {alone['rescued']}" if alone["rescued"] != every["rescued"] else ""
-        words += f". Training rows: {plural(pool['rows'], 'passing program')} on {plural(pool['rows_tasks'], 'task')}."
-        if pool.get("incomplete_tasks"):
-            words += f" On {plural(pool['incomplete_tasks'], 'task')} some run still owes attempts."
-        lines += paper.wrap(words)
+    lines = paper.wrap_each([pooled_words(r)])
     moved = r.get("training_set") or {}
     if moved.get("n"):
         rows = [["tasks by pass share", *(name for _, name in SHARES)]]
@@ -256,12 +216,7 @@ def _pooled_text(r: Results, paper: Paper) -> list[str]:
             if key in moved:
                 rows.append([name, *(f"{moved[key][k]:,}" for k, _ in SHARES)])
         lines += paper.table(rows)
-        two = moved.get("first_two_disagree") or {}
-        if two.get("n"):
-            lines += paper.wrap(
-                f"A selector keeps 20 to 80%. The first two base attempts disagree on {of(two['count'], two['n'])} "
-                f"tasks ({share(two['share'])}).",
-            )
+        lines += paper.wrap_each([selector_words(r)])
     return lines
 
 
@@ -281,18 +236,7 @@ def _climb_text(r: Results, paper: Paper) -> list[str]:
     lines = ["Do the hidden tests follow the shown ones"]
     lines += paper.table(rows)
     lines += paper.wrap("shown: passes every visible test. hidden: and every hidden one. r0: round 0.")
-    for arm, row in climb.items():
-        gap = ((row.get("against_resample") or row.get("moved")) or {}).get("gap") or {}
-        lo, hi = gap.get("interval") or (None, None)
-        if arm != CONTROL and lo is not None and hi is not None and lo > 0:  # fresh draws cannot climb
-            beside = f" beyond {CONTROL}'s" if row.get("against_resample") else ""
-            on = f" on {plural(row['moved']['n'], 'task')}" if row.get("moved") else ""
-            lines += paper.wrap(
-                f"{arm} climbs the shown tests without the hidden ones: from the first to the last round{on} its share "
-                f"of programs that pass every shown test moved {points(gap['mean'])} points {within([lo, hi])} further "
-                f"than its mean share of hidden tests passed{beside}.",
-            )
-    return lines
+    return lines + paper.wrap_each(climb_words(r))
 
 
 def _outcome_text(r: Results, paper: Paper) -> list[str]:
@@ -313,13 +257,6 @@ def _warning_text(r: Results, paper: Paper) -> list[str]:
 def _bullet(paper: Paper, said: str) -> list[str]:
     first, *rest = textwrap.wrap(said, paper.width - 4, break_on_hyphens=False) or [""]
     return [f"  - {first}", *(f"    {line}" for line in rest)]
-
-
-IDLE = {
-    "nothing_to_ask": "with nothing to ask",
-    "grader": "waiting for the grader",
-    "retrying": "waiting before a retry",
-}
 
 
 def _cost_text(r: Results, paper: Paper) -> list[str]:
@@ -352,22 +289,7 @@ def _cost_text(r: Results, paper: Paper) -> list[str]:
         rows.insert(at, bill(arm, b, "–" if per is None else f"{per:.2f}"))
         at += 1
     rows.append(bill("in all", total))
-    lines = paper.table(rows)
-    words = [f"wall time {span(cost['wall_seconds'])}"] if cost.get("wall_seconds") else []
-    asked = cost.get("requests") or {}
-    if asked.get("retries"):
-        words.append(
-            f"{plural(asked['retries'], 'retry', 'retries')} ({asked.get('possibly_billed', 0)} possibly billed)"
-        )
-    if (gradings := cost.get("gradings")) and gradings["repeated"]:
-        words.append(f"{of(gradings['repeated'], sum(gradings.values()))} gradings were of a program graded before")
-    if total.get("tokens_unknown"):
-        words.append(f"the server gave no token counts for {plural(total['tokens_unknown'], 'reply', 'replies')}")
-    if slots := cost.get("slots"):
-        idle = [f"{share(slots[key])} {why}" for key, why in IDLE.items() if slots[key] >= 0.0005]
-        words.append(f"slots busy {share(slots['busy'])} of the time{' (' + ', '.join(idle) + ')' if idle else ''}")
-    said = "; ".join(words)
-    return lines + (paper.wrap(f"{said[0].upper()}{said[1:]}.") if said else [])
+    return [*paper.table(rows), *paper.wrap_each([cost_words(r)])]
 
 
 TEXT: tuple[Callable[[Results, Paper], list[str]], ...] = (
@@ -394,30 +316,37 @@ def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper, 
 # ── the plan, before the first sample ────────────────────────────────────────────────────────────────────────────────
 
 
+CHARACTERS_A_TOKEN = 3  # of prompts; a little low for English, so that the estimate is a little high
+SHOWN_TEST_TOKENS = 400  # of a refine prompt, for each program in it: a failed test, its three texts clipped
+
+
 def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    """What is going to be asked, and of whom. Every number is the largest: as if all tasks were all-fail."""
+    """What is going to be asked, and of whom. Calls and tokens out are the largest, as if all tasks were all-fail.
+
+    Tokens in are an estimate: the bare prompts by their length; in a refine prompt also two programs at the cap.
+    """
     identity, data, server, settings = (config[key] for key in ("identity", "data", "server", "plan"))
     median = f", median rating {data['median_rating']:g}" if data["median_rating"] else ""
     revision = f", revision {data['revision']}" if data["revision"] else ""
     out = "; ".join(f"{number} {reason}" for reason, number in data["left_out"].items()) or "none"
     calls, stages = plan["calls"], {"base": "base", "arms_if_all_fail": "arms", "noise_runs_if_all_fail": "noise runs"}
-    # An estimate: three characters a token; a refine prompt holds two programs at the cap, each with a clipped test.
     refining = sum(arm != CONTROL for arm in settings["arms"])
     refines = refining * data["asked"] * identity["particles"] * (settings["rounds"] - 1)
-    bare = calls["largest"] * data["prompt_characters"] // data["asked"] // 3
-    given, made = bare + refines * 2 * (identity["max_tokens"] + 400), calls["largest"] * identity["max_tokens"]
-    price = config["price"]
-    usd = f", at most {(given * price[0] + made * price[1]) / 1e6:,.2f} usd" if price else ""
+    system = PLAIN.system if identity["system"] is None else identity["system"]
+    bare = (data["prompt_characters"] / data["asked"] + len(system)) / CHARACTERS_A_TOKEN
+    given = round(calls["largest"] * bare + refines * 2 * (identity["max_tokens"] + SHOWN_TEST_TOKENS))
+    made, price = plan["tokens"]["completion_largest"], config["price"]
+    usd = f"; about {(given * price[0] + made * price[1]) / 1e6:,.2f} usd" if price else ""
     sent = "top_p not sent" if identity["as_published"] else f"top_p {identity['top_p']:g}"
-    shares = {"all": "all tasks are", "half": "half are", "quarter": "a quarter is"}
-    powers = ", ".join(f"{share(plan['power'][key]['power_holm'])} if {said}" for key, said in shares.items())
+    powers = " / ".join(share(plan["power"][key]["power_holm"]) for key in ("all", "half", "quarter"))
     lines = [
         f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}{median}; left out: {out}",
         *data["notes"],
         f"calls: at most {calls['largest']:,}: "
         + ", ".join(f"{calls[key]:,} {name}" for key, name in stages.items() if calls[key]),
         f"tokens: at most {made:,} out, about {given:,} in{usd}",
-        f"chance to see {plan['power_assumes'].split(';')[0]}: {powers} all-fail",
+        f"power to see {plan['power_assumes'].split(';')[0]}, if all / half / a quarter of the tasks are all-fail: "
+        f"{powers}",
         f"policy: {server['model']}, temperature {identity['temperature']:g}, {sent}, thinking {identity['thinking']}, "
         f"{identity['max_tokens']:,} tokens a reply; what is not sent (top_k, min_p, penalties) the server decides",
         *(f"server: {line}" for line in server["facts"]),
@@ -611,36 +540,40 @@ def read(path: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
     folder = Folder(path)
     calibration = folder.read("calibration.json")
     if (folder.path / ATTEMPTS).exists():
-        config = folder.config
-        plan = folder.plan
-        return measure(folder.attempts(), config, folder.cards(), folder.checks(), folder.events(), plan), calibration
+        config, cards = folder.config_of("run.py"), folder.cards()
+        results = measure(folder.attempts(), config, cards, folder.checks(), folder.events(), folder.plan)
+        return results, calibration
     results = folder.read("results.json")
     if results is None:
         raise RecordsError(f"{path} holds no run: name the folder that run.py wrote (--out)")
     return results, calibration
 
 
+def flags() -> Flags:
+    parser = Flags(
+        prog="report.py",
+        usage="python report.py RUN [RUN ...] [flags]",
+        description="The report of a run again; of several runs side by side, pooled by task.",
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, or a results.json")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON: results, or the pooled figures")
+    parser.add_argument("--version", action="version", version=f"swarm-rescue {VERSION}")
+    return parser
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """0, or 2 where a folder cannot be read."""
     from records import RecordsError, dumps
 
-    parser = argparse.ArgumentParser(
-        prog="report.py",
-        description="The report of a run again; of several runs side by side, pooled by task.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, or a results.json")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON: results, or the pooled figures")
+    parser = flags()
     a = parser.parse_args(argv)
     twice = [run for n, run in enumerate(a.runs) if Path(run).resolve() in {Path(r).resolve() for r in a.runs[:n]}]
     if twice:
-        print(f"report.py: {twice[0]} is named twice; name each run once", file=sys.stderr)
-        return 2
+        parser.error(f"{twice[0]} is named twice: name each run once")
     try:
         found = {path: read(path) for path in a.runs}
     except RecordsError as why:
-        print(f"report.py: {why}", file=sys.stderr)
-        return 2
+        return complain(why, BAD_INPUT)
     if len(found) == 1:
         (results, calibration), *_ = found.values()
         say(dumps(results, indent=1) if a.json else text(results, colour=wants_colour(), calibration=calibration))

@@ -52,6 +52,7 @@ from console import complain, note, say, wants_colour
 from endpoint import EndpointFault, FakePolicy
 from flags import BadInput, Flags, count, policy_flags
 from measure import measure, regraded
+from page import page
 from plan import make_plan, plan_digest
 from records import ATTEMPTS, EVENTS, Folder, Log, RecordsError, dumps, flag
 from session import Owing, Session, each
@@ -378,7 +379,7 @@ def tell(a: argparse.Namespace, folder: Folder) -> None:
     )
     folder.write_json("results.json", results)
     folder.write("rescued.jsonl", export.FORMATS["rows"](passing, cards, config))
-    folder.write("report.html", report.page(results, attempts(), cards, config, calibration))
+    folder.write("report.html", page(results, attempts(), cards, config, calibration))
     for name, number in Counter(name for name, _ in folder.unreadable).items():
         note(f"{number} lines of {name} cannot be read; the next run moves them aside and asks again")
 

@@ -1,7 +1,11 @@
 """How results read: a fraction in points, a count in a narrow column, what noise and power mean in a sentence.
 
 Both tellings, the text on the terminal (report.py) and the page (page.py), word their figures here, so that they never
-say different things. Points (percent) exist in these rooms alone. What is not known is a dash or a sentence, never nan.
+say different things. A figure is a fraction until somebody reads it: points (percent) are made in this room, for a
+margin in plan.py, and on the axes of plots.py; in results.json the published keys hold them. What is not known is a
+dash or a sentence, never nan.
+
+Left out: the estimates (measure.py), where on the screen or the page a figure stands (report.py, page.py).
 """
 
 from __future__ import annotations
@@ -9,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL, in_points
+
 Results = Mapping[str, Any]
 
-CONTROL = "resample"
 STAGES = (("base", "base group"), ("on_policy", "and fresh draws"), ("with_refined", "and refined ones"))
 SHARES = (("none", "none"), ("under_20", "<20%"), ("20_to_80", "20-80%"), ("over_80", ">80%"), ("all", "all"))
 
@@ -44,6 +49,17 @@ def share(x: float | None, digits: int = 1) -> str:
 
 def of(k: int, n: int) -> str:
     return f"{k:,} of {n:,}"
+
+
+def number(x: float | None) -> str:
+    """A figure that is no share, an AUC or a score."""
+    return "–" if x is None else f"{x:.3f}"
+
+
+def auc(found: Mapping[str, Any]) -> str:
+    """An AUC as `measure.hill` gives it, with its interval where there is one."""
+    lo, hi = found["interval"]
+    return number(found["auc"]) + (f" [{number(lo)}, {number(hi)}]" if lo is not None else "")
 
 
 def big(x: float | None) -> str:
@@ -84,9 +100,97 @@ def estimate(x: float | None, interval: Sequence[float | None] | None, digits: i
     return f"{points(x, digits, sign):>{3 + digits + sign}} {within(interval, digits, sign)}".rstrip()
 
 
+CONFIDENCE = share(LEVEL, 0)  # of an interval, as it is printed beside one
+
+# ── sentences, in the order of a report ──────────────────────────────────────────────────────────────────────────────
+
+
 def title(r: Results) -> str:
     model, family = r.get("model") or "unnamed model", r.get("family") or "unnamed tasks"
     return f"{model} on {family}, seed {r.get('seed')}"
+
+
+def kind_words(r: Results) -> list[str]:
+    """What must be known of a run that is no ordinary one."""
+    said = []
+    if r.get("dry_run"):
+        said.append("DRY RUN: toy tasks and a fake policy. These figures say nothing about any model.")
+    if (r.get("identity") or {}).get("as_published"):
+        said.append("As published: the starred departures of the README are taken back.")
+    if r.get("grades", "attempts") != "attempts":
+        said.append(f"Grades: every saved reply graded again ({r['grades']}).")
+    return said
+
+
+def base_words(r: Results) -> list[str]:
+    """What the group throws away, and which tasks are not counted yet."""
+    whole, fail, group = sum(r["p0_histogram"]), r["all_fail"], r["budget"]["G"]
+    if not whole:
+        said = [f"No task has its {group} base attempts yet: nothing can be said so far."]
+    elif fail:
+        said = [
+            f"All-fail: {of(fail, whole)} tasks ({share(fail / whole)}). A group of {group} has nothing to learn from "
+            "them and drops them."
+        ]
+    else:
+        said = ["No task is all-fail: the group throws nothing away."]
+    owing = r.get("incomplete") or {}
+    if owing.get("base_tasks"):
+        said.append(
+            f"Not counted: {plural(owing['base_tasks'], 'task')} whose base group is incomplete "
+            f"({plural(owing['base_owed'], 'attempt')} owed)."
+        )
+    return said
+
+
+def budget_words(r: Results) -> list[str]:
+    """What each all-fail task was given, and what that does to the comparison."""
+    budget, given = r["budget"], r["incomplete"]["given"]
+    band = " in the near-miss band" if r.get("band") == "near-miss" else ""
+    said = [
+        f"{plural(budget['B'], 'more attempt')} on each of {plural(given, 'all-fail task')}{band}: "
+        f"{plural(budget['N'], 'particle')}, {plural(budget['R'], 'round')}"
+    ]
+    if budget["R"] == 1:
+        said.append("With one round nothing is refined: every arm is so many fresh draws.")
+    if (r.get("identity") or {}).get("share_round0"):
+        said.append(
+            "Round 0 was drawn once and counts in every arm: what the arms found there is the same, so they differ by "
+            "their later rounds alone, and no two of them are independent."
+        )
+    return said
+
+
+def plan_words(r: Results) -> str:
+    """Whether the plan came first."""
+    verdict = r.get("verdict") or {}
+    if verdict.get("planned"):
+        return "The plan was written before the first sample, and this is its rule."
+    return f"Exploratory: {'; '.join(verdict.get('exploratory') or ['there is no plan'])}."
+
+
+def comparisons(r: Results) -> dict[str, Mapping[str, Any]]:
+    """Arm -> its comparison with the control by the primary metric, where a task counts in it."""
+    if (r.get("verdict") or {}).get("primary_metric") == "per_sample":
+        rows = {arm: row.get("paired") for arm, row in (r.get("per_sample") or {}).items()}
+    else:
+        rows = dict(r.get("paired") or {})
+    return {arm: row for arm, row in rows.items() if row and row["n"]}
+
+
+def equivalence_words(r: Results) -> str:
+    """The interval that decides equivalence, for each arm that is neither better nor worse."""
+    rows = {arm: row for arm, row in comparisons(r).items() if row["verdict"] in ("equivalent", "inconclusive")}
+    digits = 2 if r["verdict"]["primary_metric"] == "per_sample" else 1
+    told = {arm: within(row["equivalence_interval"], digits, sign=True) for arm, row in rows.items()}
+    told = {arm: interval for arm, interval in told.items() if interval}
+    if not told:
+        return ""
+    margin = in_points(next(iter(rows.values()))["margin"])
+    return (
+        f"Equivalent needs a {share(EQUIVALENCE_LEVEL, 0)} interval within {margin} either way: "
+        f"{listed([f'{arm} has {interval}' for arm, interval in told.items()])}."
+    )
 
 
 def noise_words(r: Results) -> str:
@@ -109,7 +213,7 @@ def noise_words(r: Results) -> str:
     )
     if not bands:
         return f"{words} Runs this much alike do not tell how far two may lie apart by their seeds alone."
-    words += f" By their seeds alone 19 of 20 pairs of runs lie within {' or '.join(bands)}."
+    words += f" By their seeds alone {CONFIDENCE} of pairs of runs lie within {' or '.join(bands)}."
     clears = noise.get("clears") or {}
     clear = [arm for arm, row in clears.items() if all(known for known in row.values() if known is not None)]
     clear = [arm for arm in clear if any(known is not None for known in clears[arm].values())]
@@ -135,12 +239,90 @@ def power_words(r: Results) -> str:
     needed = sorted(row["tasks_needed"] for row in rows if row.get("tasks_needed"))
     ends = [f"{100 * chance:.0f}%" for chance in (chances[0], chances[-1])]
     words = (
-        f"A true difference of {points(rows[0]['effect'], 0)} points would be seen here with a chance of "
+        f"A true difference of {in_points(rows[0]['effect'])} would be seen here with a chance of "
         f"{ends[0] if ends[0] == ends[1] else ' to '.join(ends)}"
     )
     if needed:
         words += f"; for 80%, one comparison alone needs {needed[-1]:,} all-fail tasks"
     return words + "."
+
+
+def pooled_words(r: Results) -> str:
+    """What the extra samples brought back, however they were structured; empty where there were none."""
+    pool = r.get("pooled") or {}
+    if not pool.get("n"):
+        return ""
+    every, alone = pool["all_runs"], pool["arms_alone"]
+    words = (
+        f"Rescued by at least one of {plural(pool['runs'], 'run')}: {of(every['rescued'], pool['n'])} "
+        f"({share(every['share'])} {within(every['wilson'])})"
+    )
+    if alone["rescued"] != every["rescued"]:
+        words += f"; by the arms alone {alone['rescued']:,} ({share(alone['share'])} {within(alone['wilson'])})"
+    words += f". Training rows: {plural(pool['rows'], 'passing program')} on {plural(pool['rows_tasks'], 'task')}."
+    if pool.get("incomplete_tasks"):
+        words += f" On {plural(pool['incomplete_tasks'], 'task')} some run still owes attempts."
+    return words
+
+
+def selector_words(r: Results) -> str:
+    """What a selector that looks at few samples sees; empty where there are no two."""
+    two = (r.get("training_set") or {}).get("first_two_disagree") or {}
+    if not two.get("n"):
+        return ""
+    return (
+        f"A selector keeps 20 to 80%. The first two base attempts disagree on {of(two['count'], two['n'])} tasks "
+        f"({share(two['share'])} {within(two['wilson'])})."
+    )
+
+
+def climb_words(r: Results) -> list[str]:
+    """The arms that climb the shown tests without the hidden ones: those whose gap excludes 0. Fresh draws cannot."""
+    said = []
+    for arm, row in (r.get("climb") or {}).items():
+        gap = ((row.get("against_resample") or row.get("moved")) or {}).get("gap") or {}
+        lo, hi = gap.get("interval") or (None, None)
+        if arm == CONTROL or lo is None or lo <= 0:
+            continue
+        beside = f" beyond {CONTROL}'s" if row.get("against_resample") else ""
+        on = f" on {plural(row['moved']['n'], 'task')}" if row.get("moved") else ""
+        said.append(
+            f"{arm} climbs the shown tests without the hidden ones: from the first to the last round{on} its share "
+            f"of programs that pass every shown test moved {points(gap['mean'])} points {within([lo, hi])} further "
+            f"than its mean share of hidden tests passed{beside}."
+        )
+    return said
+
+
+IDLE = {
+    "nothing_to_ask": "with nothing to ask",
+    "grader": "waiting for the grader",
+    "retrying": "waiting before a retry",
+}
+
+
+def cost_words(r: Results) -> str:
+    """What stands beside a bill: time, requests that came to nothing, gradings saved, tokens nobody counted."""
+    cost = r.get("cost") or {}
+    said = [f"Wall time {span(cost['wall_seconds'])}."] if cost.get("wall_seconds") else []
+    if asked := cost.get("requests"):
+        ends = [
+            f"{asked[key]:,} {name}"
+            for key, name in (("answered", "answered"), ("retries", "sent again"), ("refused", "refused"))
+            if asked[key] or key == "answered"
+        ]
+        ends += [plural(asked["faults"], "fault")] if asked["faults"] else []
+        billed = f"; {asked['possibly_billed']:,} possibly billed without an answer" if asked["possibly_billed"] else ""
+        said.append(f"{plural(asked['sent'], 'request')} sent: {', '.join(ends)}{billed}.")
+    if (gradings := cost.get("gradings")) and gradings["repeated"]:
+        whole = gradings["graded"] + gradings["repeated"]
+        said.append(f"{of(gradings['repeated'], whole)} gradings were of a program graded before.")
+    if unknown := cost["total"]["tokens_unknown"]:
+        said.append(f"The server gave no token counts for {plural(unknown, 'reply', 'replies')}.")
+    if (slots := cost.get("slots")) and not r.get("dry_run"):  # the fake policy answers at once: its slots are idle
+        idle = [f"{share(slots[key])} {why}" for key, why in IDLE.items() if slots[key] >= 0.0005]
+        said.append(f"Slots busy {share(slots['busy'])} of the time{' (' + ', '.join(idle) + ')' if idle else ''}.")
+    return " ".join(said)
 
 
 # The curves of a calibration that are told, in this order, and what each is called.

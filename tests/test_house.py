@@ -15,10 +15,10 @@ ROOMS = sorted(path.stem for path in ROOT.glob("*.py"))
 
 # From the cellar up. A room imports from the floors below its own and from nowhere else in the house.
 FLOORS = (
-    ("walls", "stateless", "endpoint", "tasks", "stats", "flags", "words", "console"),
-    ("swarm", "sandbox", "plots", "plan"),
-    ("table", "grader", "records"),
-    ("measure", "sql"),
+    ("walls", "stateless", "endpoint", "tasks", "stats", "flags", "console"),
+    ("swarm", "sandbox", "plan"),
+    ("table", "words", "grader", "records"),
+    ("measure", "plots", "sql"),
     ("session", "page", "export", "curves"),
     ("command", "report"),
     ("regrade",),

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import measure as m
 from export import FORMATS
 from measure import measure
-from plan import make_plan, plan_digest
+from plan import make_plan, plan_digest, wants_full_budget
 from swarm import Attempt, same_program
 from table import Table, tabulate
 from tasks import Task, Test, card
@@ -831,15 +831,18 @@ def test_the_plan_says_what_will_be_concluded_and_with_what_power() -> None:
     low = draws[:, :2].min(axis=1)
     p = np.minimum(1, 2 * binom.cdf(low, draws[:, :2].sum(axis=1), 0.5))
     assert plan["power"]["all"]["power"] == pytest.approx((p <= 0.05).mean(), abs=0.012)
-    assert plan["population"]["median_rating"] == 1900.0 and plan["predictions"] is None
+    assert plan["population"]["median_rating"] == 1900.0
 
 
 def test_the_positive_control_is_judged_by_its_per_sample_rate() -> None:
-    plan = make_plan(config(tasks="mbpp-bundle", full_budget=None), 192)
+    full = wants_full_budget("mbpp-bundle", as_published=False)
+    plan = make_plan(config(tasks="mbpp-bundle", full_budget=full), 192)
     assert (plan["primary_metric"], plan["margin"]) == ("per_sample", 0.01)
     assert plan["budget"]["stop_at_first_pass"] is False
-    as_published = make_plan(config(tasks="mbpp-bundle", full_budget=None, as_published=True), 192)
+    full = wants_full_budget("mbpp-bundle", as_published=True)
+    as_published = make_plan(config(tasks="mbpp-bundle", full_budget=full, as_published=True), 192)
     assert (as_published["primary_metric"], as_published["budget"]["stop_at_first_pass"]) == ("rescue_rate", True)
+    assert not wants_full_budget("code_contests", as_published=False)
 
 
 def test_the_plans_rule_is_applied_and_said_to_be_planned() -> None:

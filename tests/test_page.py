@@ -135,6 +135,14 @@ def test_each_task_opens_to_its_best_attempts() -> None:
     assert u["best"][0]["outcome"] == "pass" and u["best"][0]["failed"] is None
 
 
+def test_a_task_whose_re_run_owes_attempts_is_open() -> None:
+    attempts = run(names(2), {"resample": {"t0001": 0}}, [{}])
+    cut = [a for a in attempts if (a.task_id, a.rerun, a.round) != ("t0001", 1, 2)]
+    changes = {"arms": ["resample"], "noise_runs": 1}
+    assert [t["open"] for t in told(attempts, **changes)["tasks"]] == [False, False]
+    assert [t["open"] for t in told(cut, **changes)["tasks"]] == [False, True]
+
+
 def test_a_pass_beats_any_fitness_and_its_first_round_is_told() -> None:
     attempts = run(["t"], {"ring": {"t": 1}}, stop=False)
     (t,) = told(attempts, arms=["ring"])["tasks"]
@@ -217,6 +225,14 @@ def test_a_calibration_has_its_section() -> None:
     assert '<span class="word">cliff</span>' in text and "no program here" in text
     assert "Left out: 3 tasks, fewer than 40 generated tests." in text
     assert "calibrate.py" not in text
+
+
+def test_every_section_has_a_link() -> None:
+    attempts = run(names(3), {arm: {"t0001": 1} for arm in ARMS})
+    text = filled(attempts, calibration=CALIBRATION)
+    sections = re.findall(r'<section id="(\w+)"', text)
+    assert re.findall(r'<a href="#(\w+)">', text.partition("<nav")[2].partition("</nav>")[0]) == sections
+    assert set(sections) == set(page.LINKS)
 
 
 def test_every_key_of_the_results_is_told() -> None:

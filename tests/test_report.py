@@ -172,7 +172,7 @@ DEGENERATE: dict[str, tuple[list[Attempt], dict[str, Any], str]] = {
         {"arms": ["resample", "a_hint_in_every_single_round_and_more"]},
         "a_hint_",
     ),
-    "a dry run": (run(["t"], one), {"dry_run": True}, "say nothing about any model"),
+    "a dry run": (run(["t"], one), {"dry_run": True}, "DRY RUN: toy tasks and a fake policy. These figures say"),
     "unknown tokens": (
         [attempt("t", particle=i, prompt_tokens=None, completion_tokens=None) for i in range(8)],
         {},
@@ -183,7 +183,7 @@ DEGENERATE: dict[str, tuple[list[Attempt], dict[str, Any], str]] = {
     "replies cut at the cap": (
         [attempt("t", particle=i, finish_reason="length") for i in range(8)],
         {},
-        "cut at max_tokens",
+        "A larger --max-tokens makes another experiment: give it its own --out.",
     ),
 }
 
@@ -349,12 +349,21 @@ def test_json_is_the_results_alone(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_a_run_is_not_pooled_with_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, two = folder(tmp_path / "out"), folder(tmp_path / "out-seed1", seed=1)
-    assert report.main([str(one), str(two), f"{tmp_path}/./out"]) == 2
+    with pytest.raises(SystemExit) as end:
+        report.main([str(one), str(two), f"{tmp_path}/./out"])
     said = capsys.readouterr()
-    assert said.out == "" and said.err == f"report.py: {tmp_path}/./out is named twice; name each run once\n"
+    assert end.value.code == 2 and said.out == "" and said.err.count("\n") == 1
+    assert said.err.startswith(f"report.py: {tmp_path}/./out is named twice: name each run once (")
 
 
-@pytest.mark.parametrize("bad", ["missing", "empty", "garbage", "other"])
+def test_it_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        report.main(["--version"])
+    version = capsys.readouterr().out.removeprefix("swarm-rescue ").strip()
+    assert end.value.code == 0 and f'version = "{version}"' in (ROOT / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("bad", ["missing", "empty", "garbage", "other", "of another command"])
 def test_what_is_no_run_is_refused_in_one_line(bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     at = tmp_path / bad
     if bad == "empty":
@@ -363,6 +372,9 @@ def test_what_is_no_run_is_refused_in_one_line(bad: str, tmp_path: Path, capsys:
         at.mkdir()
         (at / "attempts.jsonl").write_text("{}\n")
         (at / "config.json").write_text("{")
+    elif bad == "of another command":
+        folder(at)
+        (at / "config.json").write_text(json.dumps({"command": "sql_calibrate.py", "identity": {}, "plan": {}}))
     elif bad == "other":
         at.write_text('{"a": 1}')
     assert report.main([str(at)]) == 2

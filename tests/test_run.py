@@ -56,7 +56,7 @@ def go(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", full)
         capsys.readouterr()
         # Pictures have their own tests, and cost a second a run.
-        monkeypatch.setattr(run.report, "page", lambda *parts: "")
+        monkeypatch.setattr(run, "page", lambda *parts: "")
         try:
             code = run.main(full[1:])
         except SystemExit as end:

@@ -36,7 +36,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from command import DONE, Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
+from command import DONE, Budget, Watch, conduct, guarded, is_telling, nothing_left, policy_of, sampling
 from console import note, say
 from curves import area, areas, bucket_table, curve, number, plot
 from flags import BadInput, Flags, count, policy_flags
@@ -374,7 +374,7 @@ def calibrate(a: argparse.Namespace, choice: Choice) -> int:
     found: dict[str, Any] = {"mode": "records", "tests": "fitness and passes as recorded", "left_out": {}}
     if not a.records:
         with Log(a.out) as log:
-            code = conduct(grade(log, choice, a, graded, found), log)
+            code = conduct(grade(log, choice, a, graded, found), log, telling="")
         if code != DONE:
             return code
     new = {
@@ -515,8 +515,8 @@ def judge(a: argparse.Namespace, choice: Choice) -> int:
             a.model = a.model or old["identity"]["model"]
             log.settle(_judge_identity(a, a.model), {})
         if not asyncio.run(nothing_left(log, a.seed, walk)):
-            code = conduct(_ask_judge(log, a, len(wanted), walk), log)
-        if code != DONE:
+            code = conduct(_ask_judge(log, a, len(wanted), walk), log, telling="")
+        if not is_telling(code, answers):
             return code
         said = {attempt.slot: attempt for attempt in log.attempts()}
         model = log.config["identity"]["model"]
@@ -524,7 +524,7 @@ def judge(a: argparse.Namespace, choice: Choice) -> int:
     old = folder.read("calibration.json") or {}
     folder.write_json("calibration.json", {"schema_version": 1, **old, "judge": judged(rows, model)})
     folder.write("judge.jsonl", "".join(dumps(_judged_row(*row)) + "\n" for row in rows))
-    return DONE
+    return code
 
 
 def _judge_identity(a: argparse.Namespace, model: str | None) -> dict[str, Any]:
@@ -600,7 +600,7 @@ def main(argv: list[str] | None = None) -> int:
             note(f"{a.out} has no program on {a.population} tasks, so there is nothing to calibrate")
             return DONE
         code = (judge if a.judge else calibrate)(a, choice)
-        if code == DONE:
+        if code == DONE or (a.judge and is_telling(code, folder.path / "judge")):
             made = folder.read("calibration.json") or {}
             for name, data in plot(made, PANELS).items():
                 with contextlib.suppress(FileNotFoundError):

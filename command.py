@@ -26,7 +26,7 @@ from typing import Any, Literal
 from console import complain, note
 from endpoint import EndpointFault, Policy, default_base_urls
 from flags import BAD_INPUT, BadInput
-from records import EVENTS, DiskFault, Folder, Log, RecordsError, dumps
+from records import ATTEMPTS, EVENTS, DiskFault, Folder, Log, RecordsError, dumps
 from session import Grades, LimitReached, Owing, Session, Worker
 from swarm import Attempt
 from tasks import TaskError
@@ -216,8 +216,11 @@ async def nothing_left(log: Log, seed: int, walk: Callable[[Session, Watch], Cor
     return True
 
 
-def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:
-    """Run a command's sampling to its end: the exit code, and one line where it did not come to it."""
+def conduct(work: Coroutine[Any, Any, None], log: Log, telling: str = "--reuse reports what there is") -> int:
+    """Run a command's sampling to its end: the exit code, and one line where it did not come to it.
+
+    telling: what to do meanwhile where the folder holds something to tell; empty for a command that has no such flag.
+    """
     from grader import GraderFault
 
     began, code = time.time(), DONE
@@ -227,15 +230,15 @@ def conduct(work: Coroutine[Any, Any, None], log: Log) -> int:
     try:
         asyncio.run(work)
     except LimitReached as why:
-        code = stop(LIMIT, why, log, {why.name: 2 * why.most})
+        code = stop(LIMIT, why, limits={why.name: 2 * why.most})
     except EndpointFault as why:
-        code = stop(ENDPOINT, why, log)
+        code = stop(ENDPOINT, why)
     except (GraderFault, DiskFault) as why:
-        code = stop(GRADER, why, log)
+        code = stop(GRADER, why, telling if log.read("config.json") else "")
     except (RecordsError, TaskError, BadInput) as why:
         code = complain(why, BAD_INPUT)
     except KeyboardInterrupt:
-        code = stop(INTERRUPTED, "interrupted; everything is saved", log)
+        code = stop(INTERRUPTED, "interrupted; everything is saved", telling if log.read("config.json") else "")
     finally:
         signal.signal(signal.SIGTERM, before)
     with contextlib.suppress(DiskFault):
@@ -301,7 +304,12 @@ def without_login(word: str) -> str:
     return re.sub(r"(?<=://)[^/@\s]*@", "", word)
 
 
-def stop(code: int, why: object, log: Log | None = None, limits: Mapping[str, float] | None = None) -> int:
+def is_telling(code: int, out: Path) -> bool:
+    """Whether a report follows: at the end, and where a limit or the endpoint has ended a run that holds something."""
+    return code in (DONE, LIMIT) or (code == ENDPOINT and (out / ATTEMPTS).exists())
+
+
+def stop(code: int, why: object, telling: str = "", limits: Mapping[str, float] | None = None) -> int:
     """Say why a run ended before its end, and the command that continues it.
 
     limits: that were reached and count over all starts, as the continuing command is to have them.
@@ -310,8 +318,7 @@ def stop(code: int, why: object, log: Log | None = None, limits: Mapping[str, fl
     for name, most in (limits or {}).items():
         if name != "minutes":  # they begin anew with every start
             words = [re.sub(rf"((?:^|[=,]){name}=)[^,]*", rf"\g<1>{most:.15g}", word) for word in words]
-    told = "(--reuse reports what there is)" if log and (log.path / "config.json").exists() else ""
-    complain(f"{why} {told}".rstrip(), code)
+    complain(f"{why} ({telling})" if telling else why, code)
     note(f"to continue: python {shlex.join(words)}")
     return code
 

@@ -107,7 +107,7 @@ class Folder:
         config = self.read("config.json")
         if config is None:
             if (self.path / ATTEMPTS).exists():
-                raise RecordsError(f"{self.path} has lost its config.json: put it back, or begin anew with --fresh")
+                raise RecordsError(f"{self.path} has lost its config.json: put it back, or use another --out")
             raise RecordsError(f"{self.path} holds no run: make one first, or name its folder with --out")
         if not isinstance(config, dict) or not all(isinstance(config.get(key), dict) for key in ("identity", "plan")):
             raise RecordsError(f"{self.path / 'config.json'} is not a run's: use another --out")

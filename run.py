@@ -28,6 +28,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,14 @@ import report
 from command import (
     DONE,
     ENDPOINT,
-    LIMIT,
     VERSION,
     Budget,
     Watch,
     conduct,
     guarded,
+    is_telling,
     move_aside,
+    nothing_left,
     policy_of,
     sampling,
     versions,
@@ -54,8 +56,8 @@ from flags import BadInput, Flags, count, policy_flags
 from measure import measure, regraded
 from page import page
 from plan import make_plan, plan_digest
-from records import ATTEMPTS, EVENTS, Folder, Log, RecordsError, dumps, flag
-from session import Owing, Session, each
+from records import EVENTS, Folder, Log, RecordsError, dumps, flag
+from session import Session, each
 from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm
 from tasks import Task, TaskError, card, load
 
@@ -188,14 +190,14 @@ async def rescue(task: Task, session: Session, a: argparse.Namespace, watch: Wat
         watch.not_needed(arm_calls(a) - len(seen))
 
 
-async def experiment(tasks: Iterator[Task], log: Log, session: Session, a: argparse.Namespace, watch: Watch) -> None:
+async def experiment(log: Log, a: argparse.Namespace, session: Session, watch: Watch) -> None:
     """Every task, so many at once that the slots stay full and the tests in memory few."""
 
     async def one(task: Task) -> None:
         log.add_card(card(task))
         await rescue(task, session, a, watch)
 
-    await each(tasks, one, at_once=max(8, a.concurrency))
+    await each(tasks_of(a), one, at_once=max(8, a.concurrency))
 
 
 def tasks_of(a: argparse.Namespace, about: dict[str, Any] | None = None) -> Iterator[Task]:
@@ -237,17 +239,6 @@ def hold_against(config: dict[str, Any], a: argparse.Namespace, parser: Flags) -
 # ── doing ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def nothing_left(log: Log, a: argparse.Namespace) -> bool:
-    """Whether the folder holds every attempt that these flags ask for: the same walk, with nobody to make one."""
-    room, watch = asyncio.Semaphore(1), Watch(0, 0)
-    try:
-        session = Session(log, None, seed=a.seed, room=room, watch=watch)
-        await experiment(tasks_of(a), log, session, a, watch)
-    except Owing:
-        return False
-    return True
-
-
 async def sample(log: Log, a: argparse.Namespace, data: dict[str, Any]) -> None:
     """Everything that costs: probe, plan, then the experiment. It fills the folder; the report is told from there."""
     from grader import Grader
@@ -262,7 +253,7 @@ async def sample(log: Log, a: argparse.Namespace, data: dict[str, Any]) -> None:
             watch = Watch(plan["calls"]["largest"] - len(log), a.concurrency)
             try:
                 async with sampling(log, policy, grader, a, budget, watch) as session:
-                    await experiment(tasks_of(a), log, session, a, watch)
+                    await experiment(log, a, session, watch)
             finally:
                 log.append(EVENTS, {"event": "grader", "time": round(time.time(), 3), **grader.counts})
     log.write_json("config.json", {**log.config, "ended": time.time()})
@@ -327,7 +318,8 @@ def make(a: argparse.Namespace, folder: Folder) -> int:
         if old and log.begun:
             a.model = a.model or old["identity"]["model"]
             changed = log.settle(identity_of(a, a.model, data), plan_of(a))
-            if all(line.startswith("--margin ") for line in changed) and asyncio.run(nothing_left(log, a)):
+            walk = partial(experiment, log, a)
+            if all(line.startswith("--margin ") for line in changed) and asyncio.run(nothing_left(log, a.seed, walk)):
                 note("nothing is left to ask")
                 return DONE
         return conduct(sample(log, a, data), log)
@@ -399,7 +391,7 @@ def main(argv: list[str] | None = None) -> int:
             code = regrade(a)
         elif not a.reuse:
             code = make(a, folder)
-        if not a.plan and (code in (DONE, LIMIT) or (code == ENDPOINT and (a.out / ATTEMPTS).exists())):
+        if is_telling(code, a.out) and not a.plan:
             tell(a, folder)
         return code
 

@@ -42,12 +42,12 @@ from command import (
     DONE,
     ENDPOINT,
     GRADER,
-    LIMIT,
     VERSION,
     Budget,
     Watch,
     conduct,
     guarded,
+    is_telling,
     move_aside,
     nothing_left,
     policy_of,
@@ -604,7 +604,7 @@ def main(argv: list[str] | None = None) -> int:
 
     def work() -> int:
         code = DONE if a.reuse else make(a)
-        if code in (DONE, LIMIT) and (a.reuse or not a.plan):
+        if is_telling(code, a.out) and (a.reuse or not a.plan):
             tell(a, Folder(a.out))
         return code
 

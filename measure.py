@@ -210,7 +210,6 @@ def intervals(t: Table) -> dict[str, Any]:
             "wilson": list(stats.proportion_ci(k, n, level=LEVEL)),
             "bootstrap": list(stats.bootstrap_ci(rescued, level=LEVEL, rng=_rng())),
             "first_pass_in_round": [int((play.first[use] == r).sum()) for r in range(t.rounds)],
-            "incomplete": int((t.given & ~play.done).sum()),
         }
     return out
 
@@ -455,7 +454,6 @@ def outcomes(t: Table) -> dict[str, Any]:
             "counts": {outcome: by_name[outcome] for outcome in ranked},
             "truncated": cut,
             "truncated_share": cut / n if n else math.nan,
-            "truncated_warning": cut > TRUNCATED_WARNING * n,
             "cut_while_thinking": int(c["thinking"][rows].sum()),
             "empty": int(c["empty"][rows].sum()),
             "identical": len(drawn) - distinct,  # replies that repeat another one on the same task
@@ -700,7 +698,6 @@ def _apart(t: Table, play: Play, r: int) -> dict[str, Any]:
         "to_own_first": _mean(to_own),
         "exact_repeats": repeats,  # programs that the arm wrote on this task in an earlier round already
         "exact_repeats_share": _mean(share_repeats),
-        "similarity": _mean(among),
         "diversity": 1 - _mean(among),
         "distinct_programs": _mean(distinct),
         "distinct_signatures": _mean(signatures),
@@ -760,7 +757,6 @@ def by_task(t: Table) -> dict[str, Any]:
         row: dict[str, Any] = {
             "base": int(base.passes[i].sum()) if base.done[i] else None,
             "drawn": int(base.drawn[i].sum()),
-            "best_base": float(t.best_base[i]),
         }
         if t.given[i]:
             row["arms"] = {arm: played(play, i) for arm, play in plays.items()}
@@ -937,22 +933,26 @@ def warnings(t: Table) -> list[str]:
         out.append("No all-fail task is in the near-miss band, so the arms were given nothing.")
     elif int(t.given.sum()) == 1:
         out.append("Only 1 task was given to the arms: an interval is not meaningful with 1 task.")
-    for name, row in outcomes(t).items():
+    cut = []
+    for arm, row in outcomes(t).items():
+        name = "the base group" if arm == "base" else arm
         if overflowed := row["counts"].get("context_overflow"):
             out.append(
                 f"{name}: {overflowed} of {row['n']} prompts did not fit the server's context and count as failures; "
-                "lower --max-tokens, or serve a longer context."
+                "serve a longer context, or lower --max-tokens in another --out."
             )
-        if row["truncated_warning"]:
-            out.append(
-                f"{name}: {of(row['truncated'], row['n'])} replies were cut at max_tokens, so its figures tell of that "
-                "limit as much as of the model. A larger --max-tokens makes another experiment: give it its own --out."
-            )
+        if row["truncated"] > TRUNCATED_WARNING * row["n"]:
+            cut.append(f"{of(row['truncated'], row['n'])} of {name}")
         if row["identical"] > row["n"] / 2:
             out.append(
                 f"{name}: {row['identical']} of {row['n']} replies repeat another one on the same task; "
                 "does the server act on temperature and seed?"
             )
+    if cut:
+        out.append(
+            f"Replies were cut at max_tokens, {listed(cut)}: their figures tell of that limit as much as of the model. "
+            "A larger --max-tokens makes another experiment, so it needs another --out."
+        )
     if t.duplicates:
         out.append(f"{t.duplicates} attempts stand in the records twice; the first of each counts.")
     _, runs = _noise_runs(t)
@@ -999,7 +999,6 @@ def verdict(t: Table) -> dict[str, Any]:
         "planned": t.plan is not None and not why,
         "exploratory": why,
         "arms": words,
-        "n": n,
         "sentence": _sentence(t, metric, margin, words, n),
     }
 

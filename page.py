@@ -20,7 +20,7 @@ from typing import Any
 
 import plots
 from measure import tag_values
-from plan import CONTROL
+from plan import CONTROL, EQUIVALENCE_LEVEL
 from swarm import Attempt
 from tasks import LETTERS, Task, clip
 from words import (
@@ -60,6 +60,7 @@ FRAME = Path(__file__).with_name("page.html")
 PAGE_BYTES = 4_700_000  # what the page may weigh; programs are cut to fit
 CUTS = (20_000, 8_000, 4_000, 2_500, 1_500, 800, 300, 0)  # characters of a program or statement, tried in this order
 TAG_COLUMNS = 2
+FOR_EQUIVALENT = f"{share(EQUIVALENCE_LEVEL, 0)}, for equivalent"
 LINKS = {
     "all_fail": "Thrown away",
     "arms": "Arms",
@@ -148,13 +149,11 @@ def browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Tas
     extra = sorted({name for of_task in best.values() for name in of_task} - {"base", *arms})
     order = ["base", *arms, *extra]
     known = {card.id: card for card in cards}
-    by_task = results.get("by_task") or {}
     rows = []
     labels, columns = _labels(cards)
     for task_id in [*known, *sorted(best.keys() - known.keys())]:
         card, of_task = known.get(task_id), best.get(task_id, {})
-        base = of_task.get("base") or _Best()
-        whole = base.drawn >= results["budget"]["G"]
+        counted = results["by_task"][task_id]
         rows.append(
             {
                 "id": task_id,
@@ -162,10 +161,10 @@ def browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Tas
                 "statement": card.statement if card else "",
                 "tags": dict(card.tags) if card else {},
                 "labels": labels.get(task_id, []),
-                "base": base.passes if whole else None,
-                "fail": whole and not base.passes,
+                "base": counted["base"],
+                "fail": counted["base"] == 0,
                 "given": any(name in of_task for name in arms),
-                "open": _is_open(by_task.get(task_id), whole),
+                "open": _is_open(counted),
                 "best": [_told(name, of_task[name], card, fitness) for name in order if of_task.get(name)],
             }
         )
@@ -179,11 +178,10 @@ def browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Tas
     }
 
 
-def _is_open(row: Mapping[str, Any] | None, whole: bool) -> bool:
+def _is_open(row: Mapping[str, Any]) -> bool:
     """Whether the task still owes attempts: of its base group, of an arm, or of a re-run."""
-    row = row or {}
-    plays = [*(row.get("arms") or {}).values(), *(row.get("reruns") or [])]
-    return not whole or any(not play["done"] for play in plays)
+    plays = [*row.get("arms", {}).values(), *row.get("reruns", [])]
+    return row["base"] is None or any(not play["done"] for play in plays)
 
 
 def _told(name: str, found: _Best, card: Task | None, fitness: Mapping[tuple[str, str], float]) -> dict[str, Any]:
@@ -306,10 +304,8 @@ def _header(r: Results) -> str:
         rescued = pool["all_runs"]
         note = f"{share(rescued['share'])} {within(rescued['wilson'])}, by {plural(pool['runs'], 'run')}"
         tiles.append(("Rescued", f"{rescued['rescued']:,}", note))
-        tiles.append(("Training rows", f"{pool['rows']:,}", f"on {plural(pool['rows_tasks'], 'task')}"))
-    total = (r.get("cost") or {}).get("total") or {}
-    tokens = (total.get("prompt_tokens") or 0) + (total.get("completion_tokens") or 0)
-    tiles.append(("Calls", f"{r['calls']:,}", f"{big(tokens)} tokens"))
+        tiles.append(("Training rows", f"{r['rescued_rows']:,}", f"on {plural(pool['rows_tasks'], 'task')}"))
+    tiles.append(("Calls", f"{r['calls']:,}", f"{big(r['tokens']['prompt'] + r['tokens']['completion'])} tokens"))
     parts.append(
         '<dl class="tiles">'
         + "".join(
@@ -343,9 +339,10 @@ def _all_fail_section(r: Results) -> str:
     more = ""
     if near.get("near_miss"):
         more = (
-            f"On {near['near_miss']:,} of those {near['all_fail']:,} some base attempt passed a visible test "
-            f"(near-miss); there the best attempt passes {share(near['mean_best_fitness'])} of the visible tests on "
-            f"average, and at least half of them on {near['at_least_half']:,}."
+            f"On {near['near_miss']:,} of those {near['all_fail']:,} ({share(near['share'])}) some base attempt passed "
+            f"a visible test (near-miss); there the best attempt passes {share(near['mean_best_fitness'])} of the "
+            f"visible tests on average, and at least half of them on {near['at_least_half']:,} "
+            f"({share(near['at_least_half_share'])})."
         )
     rows = [[str(k), f"{n:,}", share(n / whole)] for k, n in enumerate(counts)]
     table = _table(f"Tasks by passes among {group} base attempts", ["passes", "tasks", "share"], rows)
@@ -368,7 +365,8 @@ def _arms_section(r: Results) -> str:
         ["arm", *(f"round {k}" for k in range(r["budget"]["R"]))],
         [[arm, *(f"{k:,}" for k in row["first_pass_in_round"])] for arm, row in (r.get("intervals") or {}).items()],
     )
-    more = [_coverage_table(r), _stopped_table(r), _all_resample_table(r), _noise_table(r), _power_table(r)]
+    more = [table(r) for table in (_owed_table, _coverage_table, _stopped_table, _all_resample_table, _noise_table,
+                                   _power_table, _published_table, _published_noise_table)]  # fmt: skip
     return _section(
         "arms",
         "Which way finds more",
@@ -392,9 +390,11 @@ def _rescue_table(r: Results, primary: str) -> str:
         pair = (r.get("paired") or {}).get(arm) or {}
         if pair.get("n"):
             line.append(estimate(pair["delta"], pair["interval"], sign=True).strip())
-            line += [f"{pair['n_arm_only']} : {pair['n_resample_only']}", p_text(pair["p_holm"]), pair["verdict"]]
-        rows.append(line + [""] * (7 - len(line)))
-    head = ["arm", "rescued", "rate", f"minus {CONTROL}", "only : only", "Holm p", "verdict"]
+            line.append(within(pair["equivalence_interval"], sign=True))
+            line += [f"{pair['n_arm_only']} : {pair['n_resample_only']}", p_text(pair["p"]), p_text(pair["p_holm"])]
+            line.append(pair["verdict"])
+        rows.append(line + [""] * (9 - len(line)))
+    head = ["arm", "rescued", "rate", f"minus {CONTROL}", FOR_EQUIVALENT, "only : only", "p", "Holm p", "verdict"]
     if primary != "rescue_rate":  # the plan draws its verdict from the other metric
         head, rows = head[:-1], [row[:-1] for row in rows]
     return _verdicts(_table(f"Rescue rate, points [{CONFIDENCE} interval]", head, rows))
@@ -405,18 +405,22 @@ def _per_sample_table(r: Results, primary: str) -> str:
     rows = []
     for arm, row in (r.get("per_sample") or {}).items():
         if row["rate"] is None and row.get("reason"):
-            rows.append([arm, row["reason"], "", "", "", ""])
+            rows.append([arm, row["reason"], *[""] * 6])
             continue
         line = [arm, of(row["passes"], row["samples"]), estimate(row["rate"], row.get("interval"), 2).strip()]
         if row["n"] and (pair := row.get("paired")):
             line.append(estimate(pair["delta"], pair["interval"], 2, sign=True).strip())
-            line += [p_text(pair["p_holm"]), pair["verdict"]]
-        rows.append(line + [""] * (6 - len(line)))
+            line.append(within(pair["equivalence_interval"], 2, sign=True))
+            line += [p_text(pair["p"]), p_text(pair["p_holm"]), pair["verdict"]]
+        elif row["reason"]:
+            line.append(row["reason"])
+        rows.append(line + [""] * (8 - len(line)))
     if primary != "per_sample":
         if not any(row[2] for row in rows):
             return ""
         rows = [row[:-1] for row in rows]
-    head = ["arm", "passes", "a sample", f"minus {CONTROL}", "Holm p", *["verdict"] * (primary == "per_sample")]
+    head = ["arm", "passes", "a sample", f"minus {CONTROL}", FOR_EQUIVALENT, "p", "Holm p"]
+    head += ["verdict"] * (primary == "per_sample")
     return _verdicts(_table(f"Per-sample pass rate, points [{CONFIDENCE} interval]", head, rows))
 
 
@@ -426,9 +430,16 @@ def _stopped_table(r: Results) -> str:
         return ""
     return _table(
         f"Passes per draw where arms stopped, as published ({stopped.get('label', '')})",
-        ["arm", "rate", f"minus {CONTROL}"],
+        ["arm", "rate", "tasks", "of them stopped", f"minus {CONTROL}", "p"],
         [
-            [arm, points(row["rate"], 2), estimate(row.get("delta"), row.get("interval"), 2, sign=True).strip()]
+            [
+                arm,
+                points(row["rate"], 2),
+                f"{row['n']:,}",
+                f"{row['stopped_tasks']:,}",
+                estimate(row["delta"], row["interval"], 2, sign=True).strip() if "delta" in row else "",
+                p_text(row["p"]) if "p" in row else "",
+            ]
             for arm, row in stopped.items()
             if isinstance(row, Mapping)
         ],
@@ -452,7 +463,9 @@ def _noise_table(r: Results) -> str:
             ("replicates of each task", "std_within", "band_within"),
         )
     ]
-    q = "not estimable" if noise.get("q_p") is None else f"p {p_text(noise['q_p'])}"
+    q = "not estimable"
+    if noise.get("q_p") is not None:
+        q = f"Cochran's Q {noise['q']:.2f} on {noise['q_df']} degrees of freedom, p {p_text(noise['q_p'])}"
     said = f"How far {noise['runs']} runs of {CONTROL} lie apart, points. More than their tasks explain: {q}"
     return _table(said, ["from", "sd of a run", "band", "cleared by"], rows)
 
@@ -467,20 +480,31 @@ def _coverage_table(r: Results) -> str:
     budget = r["budget"]["B"]
     at = [k for k in (1, 2, 4, 8, 12, 16, 24, 32, 48) if k < budget] + [budget]
     rows = [
-        [arm, *(points(row["share"][k - 1]) if k <= len(row["share"]) else "–" for k in at)]
+        [
+            arm,
+            *(points(row["share"][k - 1]) if k <= len(row["share"]) else "–" for k in at),
+            {"pass_at_k": "any of the draws", "by_round": "round after round"}[row["method"]],
+        ]
         for arm, row in curves.items()
         if row.get("n")
     ]
-    return _table("Tasks with a pass after so many samples, points", ["arm", *map(str, at)], rows) if rows else ""
+    head = ["arm", *map(str, at), "samples taken as"]
+    return _table("Tasks with a pass after so many samples, points", head, rows) if rows else ""
 
 
 def _all_resample_table(r: Results) -> str:
     rows = [
-        [arm, str(row["runs"]), estimate(row["delta"], row["interval"], sign=True).strip(), p_text(row["p"])]
+        [
+            arm,
+            str(row["runs"]),
+            f"{row['n']:,}",
+            estimate(row["delta"], row["interval"], sign=True).strip(),
+            p_text(row["p"]),
+        ]
         for arm, pair in (r.get("paired") or {}).items()
         if (row := pair.get("vs_all_resample"))
     ]
-    head = ["arm", "runs", "difference", "p"]
+    head = ["arm", "runs", "tasks", "difference", "p"]
     return _table(f"Against the mean of every run of {CONTROL}, points", head, rows) if rows else ""
 
 
@@ -489,6 +513,8 @@ def _power_table(r: Results) -> str:
         [
             arm,
             of(row["discordant"], row["n"]),
+            f"{share(row['discordance'])} {within(row['wilson'])}",
+            share(row["discordance_assumed"]),
             points(row["effect"]),
             share(row.get("power"), 0),
             share(row.get("power_holm"), 0),
@@ -497,8 +523,56 @@ def _power_table(r: Results) -> str:
         for arm, row in (r.get("power") or {}).items()
         if row.get("n")
     ]
-    head = ["arm", "tasks that disagree", "true difference", "power", "power, Holm's first step", "tasks for 80%"]
+    head = [
+        "arm",
+        "tasks that disagree",
+        "share",
+        "assumed",
+        "true difference",
+        "power",
+        "power, Holm's first step",
+        "tasks for 80%",
+    ]
     return _table("What these tasks can show", head, rows) if rows else ""
+
+
+def _owed_table(r: Results) -> str:
+    owing = r["incomplete"]
+    rows = [[arm, f"{row['tasks']:,}", f"{row['owed_at_most']:,}"] for arm, row in owing["arms"].items()]
+    for k, row in enumerate(owing["noise_runs"], 1):
+        rows.append([f"{CONTROL}, re-run {k}", f"{row['tasks']:,}", f"{row['owed_at_most']:,}"])
+    owed = [row for row in rows if row[1] != "0"]
+    return _table("Still owed", ["", "tasks", "attempts at most"], owed) if owed else ""
+
+
+def _published_table(r: Results) -> str:
+    """The keys that the published files have too: points, intervals by bootstrap, and the published verdicts."""
+    rows = []
+    for arm, row in r["arms"].items():
+        spread = f" ± {row['ci']:.1f}" if row["ci"] is not None else ""
+        rate = "–" if row["rescue_rate"] is None else f"{row['rescue_rate']:.1f}{spread}"
+        line = [arm, rate, within(r["intervals"][arm]["bootstrap"]), f"{row['n']:,}", f"{row['samples']:,}"]
+        line.append("–" if row["samples_per_task"] is None else f"{row['samples_per_task']:.1f}")
+        line.append(" ".join("–" if rate is None else f"{rate:.1f}" for rate in row["by_round"]))
+        if (pair := r["deltas"].get(arm)) and pair["n_paired"]:
+            lo, hi = pair["ci95"]
+            between = f" [{lo:+.1f}, {hi:+.1f}]" if lo is not None else ""
+            line += [f"{pair['delta']:+.1f}{between} vs {pair['vs']}", f"{pair['n_paired']:,}", p_text(pair["p_value"])]
+            line.append(pair["verdict"].replace("_", " "))
+        rows.append(line + [""] * (11 - len(line)))
+    head = ["arm", "rescue rate", "interval", "tasks", "samples", "a task", "by round", "difference", "pairs", "p",
+            "verdict"]  # fmt: skip
+    return _table("As the published files have it: points, intervals by bootstrap", head, rows)
+
+
+def _published_noise_table(r: Results) -> str:
+    noise = r.get("noise") or {}
+    if not noise.get("means"):
+        return ""
+    told = ["–" if x is None else f"{x:g}" for x in (noise["run_std"], noise["band"])]
+    means = " ".join("–" if mean is None else f"{mean:.1f}" for mean in noise["means"])
+    head = ["runs", "rescue rates", "sd of a run", "band"]
+    return _table("The noise as the published files have it, points", head, [[str(noise["runs"]), means, *told]])
 
 
 def _climb_section(r: Results) -> str:
@@ -510,16 +584,17 @@ def _climb_section(r: Results) -> str:
     if lost.get("n"):
         said += (
             f" On the {plural(lost['n'], 'task')} that no arm rescued the best program passes "
-            f"{share(lost['mean_best_fitness'])} of the visible tests on average; on {lost['at_zero']:,} none."
+            f"{share(lost['mean_best_fitness'])} of the visible tests on average; on {lost['at_zero']:,} "
+            f"({share(lost['at_zero_share'])}) none."
         )
     told = r.get("signal") or {}
     rows = [
         [
             arm,
             f"{row['refine_prompts']:,}",
-            share(row["own_zero_share"]),
+            f"{row['own_zero']:,} ({share(row['own_zero_share'])})",
             f"{row['with_neighbour']:,}",
-            share(row["neighbour_better_share"]),
+            f"{row['neighbour_better']:,} ({share(row['neighbour_better_share'])})" if row["with_neighbour"] else "",
         ]
         for arm, row in told.items()
         if row.get("refine_prompts")
@@ -527,12 +602,15 @@ def _climb_section(r: Results) -> str:
     if rows:
         head = ["arm", "refine prompts", "own best at 0", "with a neighbour", "neighbour better"]
         tables.append(_table("What the prompts had to offer", head, rows))
+    tables.append(_active_table(climb))
     for arm, by_round in (r.get("anchoring") or {}).items():
         rows = [
             [
                 f"round {x['round']}",
+                f"{x['tasks']:,}",
+                f"{x['programs']:,}",
                 points(x.get("to_own_first")),
-                share(x.get("exact_repeats_share")),
+                f"{x['exact_repeats']:,} ({share(x['exact_repeats_share'])})",
                 points(x.get("diversity")),
                 "–" if x.get("distinct_programs") is None else f"{x['distinct_programs']:.1f}",
                 "–" if x.get("distinct_signatures") is None else f"{x['distinct_signatures']:.1f}",
@@ -543,6 +621,8 @@ def _climb_section(r: Results) -> str:
         if rows:
             head = [
                 "",
+                "tasks",
+                "programs",
                 "like its own first, %",
                 "exact repeats",
                 "diversity, %",
@@ -551,6 +631,21 @@ def _climb_section(r: Results) -> str:
             ]
             tables.append(_table(f"Anchoring: {arm}", head, rows))
     return _section("climb", "Does the swarm climb", _p(said), plots.climb(climb), _numbers(*tables))
+
+
+def _active_table(climb: Mapping[str, Any]) -> str:
+    """Each arm beside the control, by round, on the tasks that neither has stopped on."""
+    rows = []
+    for arm, row in climb.items():
+        for x in row["rounds"]:
+            there = x["active"]
+            for name, found in ((arm, there["arm"]), (f"{CONTROL} beside {arm}", there["resample"])):
+                if found and there["tasks"]:
+                    cells = [points(found[key]) for key in ("best_fitness", "shown", "hidden", "hidden_among_shown")]
+                    rows.append([f"{name}, round {x['round']}", f"{there['tasks']:,}", *cells[:2],
+                                 f"{found['shown_programs']:,}", *cells[2:]])  # fmt: skip
+    head = ["", "tasks", "best so far", "pass all visible", "programs", "hidden passed", "among those"]
+    return _table("Where neither side has stopped, % of visible tests, programs, hidden tests", head, rows)
 
 
 def _hidden_section(r: Results) -> str:
@@ -568,17 +663,21 @@ def _hidden_section(r: Results) -> str:
                     f"{x['passed']:,}",
                 ]
                 rows.append([f"{arm}, round {x['round']}", *cells])
-        for name, key in (("of its own", "moved"), (f"beyond {CONTROL}", "against_resample")):
-            if found := row.get(key):
+        moved = row["moved"]
+        for name, found in (("of its own", moved), (f"beyond {CONTROL}", row["against_resample"])):
+            if moved and found:
                 cells = [
                     estimate(found[part]["mean"], found[part]["interval"], sign=True).strip()
                     for part in ("shown", "hidden", "gap")
                 ]
-                gaps.append([f"{arm}, {name}", *cells])
+                rounds = f"{moved['from_round']} to {moved['to_round']}"
+                gaps.append([f"{arm}, {name}", rounds, f"{moved['n']:,}", *cells])
     said = "The share of programs that pass every visible test, and the share that pass every hidden test too."
     counts = _table("Programs by round", ["", "programs", "pass all visible", "share", "and all hidden"], rows)
-    moved = _table(
-        f"From round 0 to the last round, points [{CONFIDENCE} interval]", ["", "shown", "hidden", "gap"], gaps
+    moves = _table(
+        f"How far shares moved, points [{CONFIDENCE} interval]",
+        ["", "rounds", "tasks", "shown", "hidden", "gap"],
+        gaps,
     )
     return _section(
         "hidden",
@@ -586,7 +685,7 @@ def _hidden_section(r: Results) -> str:
         _p(said),
         plots.hidden(climb),
         *map(_p, climb_words(r)),
-        _numbers(counts, moved if gaps else ""),
+        _numbers(counts, moves if gaps else ""),
     )
 
 
@@ -604,11 +703,12 @@ def _training_set_section(r: Results) -> str:
                 value,
                 f"{row['tasks']:,}",
                 f"{row['all_fail']:,}",
+                f"{row['given']:,}",
                 *(of(row["arms"][arm]["rescued"], row["arms"][arm]["n"]) for arm in arms),
             ]
             for value, row in values.items()
         ]
-        tables.append(_table(f"Rescues by {tag}", [tag, "tasks", "all-fail", *arms], told))
+        tables.append(_table(f"Rescues by {tag}", [tag, "tasks", "all-fail", "given", *arms], told))
     return _section(
         "training_set",
         "How the training set moved",
@@ -673,22 +773,23 @@ def _cost_section(r: Results) -> str:
     if not total.get("calls"):
         return ""
     priced = total.get("usd") is not None
-    head = ["", "calls", "tokens in", "tokens out", "grading CPU", *(["usd"] if priced else []), "rescues per M tokens"]
+    unknown = total["tokens_unknown"] > 0
+    head = ["", "calls", "tokens in", "tokens out", *(["without counts"] if unknown else []), "mean wait",
+            "grading CPU", *(["usd"] if priced else []), "rescues", "per M tokens"]  # fmt: skip
 
     def bill(name: str, b: Mapping[str, Any]) -> list[str]:
         per = b.get("rescues_per_million_tokens")
         usd = [f"{b['usd']:,.2f}"] if priced else []
-        spent = [f"{b['calls']:,}", f"{b['prompt_tokens']:,}", f"{b['completion_tokens']:,}", span(b["cpu_seconds"])]
-        return [name, *spent, *usd, f"{per:.2f}" if per is not None else ""]
+        tokens = [f"{b[key]:,}" for key in ("calls", "prompt_tokens", "completion_tokens")]
+        tokens += [f"{b['tokens_unknown']:,}"] if unknown else []
+        times = [f"{b['latency_seconds'] / b['calls']:.1f} s", span(b["cpu_seconds"])]
+        yields = [f"{b['rescued']:,}", "–" if per is None else f"{per:.2f}"] if "rescued" in b else ["", ""]
+        return [name, *tokens, *times, *usd, *yields]
 
-    rows = [bill(name.replace("_", " "), b) for name, b in (cost.get("stages") or {}).items() if name == "base"]
-    rows += [bill(arm, b) for arm, b in (cost.get("arms") or {}).items() if b["calls"]]
-    rows += [
-        bill(name.replace("_", " "), b)
-        for name, b in (cost.get("stages") or {}).items()
-        if name == "noise_runs" and b["calls"]
-    ]
-    rows.append(bill("in all", total))
+    stages = cost["stages"]
+    bills = {"base group": stages["base"], **cost["arms"], "arms together": stages["arms"],
+             "noise runs": stages["noise_runs"], "in all": total}  # fmt: skip
+    rows = [bill(name, b) for name, b in bills.items() if b["calls"]]
     said = f"Equal samples are not equal cost: a refine prompt carries programs. {cost_words(r)}"
     return _section("cost", "What it cost", _p(said), _table("By stage and arm", head, rows))
 
@@ -711,13 +812,14 @@ def _outcomes_section(r: Results) -> str:
     return _section(
         "outcomes",
         "How attempts ended",
+        _p(f"Replies cut at max_tokens: {r['truncated']:,} in all.", quiet=True),
         _table("By first failed test", ["", *(name.replace("_", " ") for name in names), "attempts"], rows),
         _numbers(_table("Replies", ["", "cut at max_tokens", "cut while thinking", "empty", "repeats another"], more)),
     )
 
 
 def _footer(r: Results, config: Mapping[str, Any]) -> str:
-    identity, versions = config.get("identity") or {}, config.get("versions") or {}
+    identity, versions = r.get("identity") or {}, config.get("versions") or {}
     said = [
         f"{key.replace('_', ' ')} {_value(value)}" for key, value in identity.items() if value not in (None, False, "")
     ]

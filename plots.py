@@ -135,16 +135,18 @@ def forest(r: Results) -> str:
             axis.axvline(half, color=MUTED, linewidth=1, linestyle=style, label=f"{said} ±{half:.1f}")
     for y, (arm, row) in enumerate(rows.items()):
         colour, marker = looks[arm]
-        for interval, thick in ((row["interval"], 1.4), (row["equivalence_interval"], 4)):
-            lo, hi = interval
+        for (lo, hi), look in (
+            (row["interval"], {"linewidth": 3.5, "solid_capstyle": "butt"}),
+            (row["equivalence_interval"], {"linewidth": 0.9, "marker": "|", "markersize": 9}),
+        ):
             if lo is not None:
-                axis.plot([100 * lo, 100 * hi], [y, y], color=colour, linewidth=thick, solid_capstyle="butt")
+                axis.plot([100 * lo, 100 * hi], [y, y], color=colour, **look)
         axis.plot([100 * row["delta"]], [y], marker, color=colour, markersize=7)
     axis.set_yticks(range(len(rows)), list(rows), color=INK, fontsize=9.5)
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.set_xlabel(
-        f"points of {name}, arm minus {CONTROL} (thin: {CONFIDENCE} interval; "
-        f"thick: {share(EQUIVALENCE_LEVEL, 0)}, which decides equivalent)"
+        f"points of {name}, arm minus {CONTROL} (thick: {CONFIDENCE} interval; "
+        f"between ticks: the {share(EQUIVALENCE_LEVEL, 0)} one that decides equivalent)"
     )
     legend = axis.legend(
         loc="upper left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, fontsize=8.5, borderaxespad=0

@@ -181,14 +181,16 @@ def comparisons(r: Results) -> dict[str, Mapping[str, Any]]:
 def equivalence_words(r: Results) -> str:
     """The interval that decides equivalence, for each arm that is neither better nor worse."""
     rows = {arm: row for arm, row in comparisons(r).items() if row["verdict"] in ("equivalent", "inconclusive")}
-    digits = 2 if r["verdict"]["primary_metric"] == "per_sample" else 1
+    rates = r["verdict"]["primary_metric"] == "per_sample"
+    digits = 2 if rates else 1
     told = {arm: within(row["equivalence_interval"], digits, sign=True) for arm, row in rows.items()}
     told = {arm: interval for arm, interval in told.items() if interval}
     if not told:
         return ""
     margin = in_points(next(iter(rows.values()))["margin"])
+    wider = " (made with two more tasks, one at either extreme, since most rates are 0)" if rates else ""
     return (
-        f"Equivalent needs a {share(EQUIVALENCE_LEVEL, 0)} interval within {margin} either way: "
+        f"Equivalent needs a {share(EQUIVALENCE_LEVEL, 0)} interval within {margin} either way{wider}: "
         f"{listed([f'{arm} has {interval}' for arm, interval in told.items()])}."
     )
 
@@ -301,19 +303,21 @@ IDLE = {
 }
 
 
+REQUESTS = {"answered": "answered", "retries": "failed and sent again", "refused": "refused", "faults": "given up"}
+
+
 def cost_words(r: Results) -> str:
     """What stands beside a bill: time, requests that came to nothing, gradings saved, tokens nobody counted."""
     cost = r.get("cost") or {}
     said = [f"Wall time {span(cost['wall_seconds'])}."] if cost.get("wall_seconds") else []
+    if price := cost.get("price"):
+        said.append(f"At {price[0]:g} usd in and {price[1]:g} usd out a million tokens.")
     if asked := cost.get("requests"):
-        ends = [
-            f"{asked[key]:,} {name}"
-            for key, name in (("answered", "answered"), ("retries", "sent again"), ("refused", "refused"))
-            if asked[key] or key == "answered"
-        ]
-        ends += [plural(asked["faults"], "fault")] if asked["faults"] else []
-        billed = f"; {asked['possibly_billed']:,} possibly billed without an answer" if asked["possibly_billed"] else ""
-        said.append(f"{plural(asked['sent'], 'request')} sent: {', '.join(ends)}{billed}.")
+        ends = {name: asked[key] for key, name in REQUESTS.items()}
+        ends["cut off"] = asked["sent"] - sum(ends.values())
+        told = ", ".join(f"{n:,} {name}" for name, n in ends.items() if n > 0)
+        billed = f" ({asked['possibly_billed']:,} possibly billed)" if asked["possibly_billed"] else ""
+        said.append(f"Requests: {told or 'none'}{billed}.")
     if (gradings := cost.get("gradings")) and gradings["repeated"]:
         whole = gradings["graded"] + gradings["repeated"]
         said.append(f"{of(gradings['repeated'], whole)} gradings were of a program graded before.")

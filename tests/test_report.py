@@ -183,7 +183,7 @@ DEGENERATE: dict[str, tuple[list[Attempt], dict[str, Any], str]] = {
     "replies cut at the cap": (
         [attempt("t", particle=i, finish_reason="length") for i in range(8)],
         {},
-        "A larger --max-tokens makes another experiment: give it its own --out.",
+        "A larger --max-tokens makes another experiment, so it needs another --out.",
     ),
 }
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import plots
 from measure import tag_values
-from plan import CONTROL, EQUIVALENCE_LEVEL
+from plan import CONTROL, EQUIVALENCE_LEVEL, METRICS
 from swarm import Attempt
 from tasks import LETTERS, Task, clip
 from words import (
@@ -60,7 +60,6 @@ FRAME = Path(__file__).with_name("page.html")
 PAGE_BYTES = 4_700_000  # what the page may weigh; programs are cut to fit
 CUTS = (20_000, 8_000, 4_000, 2_500, 1_500, 800, 300, 0)  # characters of a program or statement, tried in this order
 TAG_COLUMNS = 2
-FOR_EQUIVALENT = f"{share(EQUIVALENCE_LEVEL, 0)}, for equivalent"
 LINKS = {
     "all_fail": "Thrown away",
     "arms": "Arms",
@@ -365,8 +364,8 @@ def _arms_section(r: Results) -> str:
         ["arm", *(f"round {k}" for k in range(r["budget"]["R"]))],
         [[arm, *(f"{k:,}" for k in row["first_pass_in_round"])] for arm, row in (r.get("intervals") or {}).items()],
     )
-    more = [table(r) for table in (_owed_table, _coverage_table, _stopped_table, _all_resample_table, _noise_table,
-                                   _power_table, _published_table, _published_noise_table)]  # fmt: skip
+    more = [table(r) for table in (_owed_table, _verdict_table, _coverage_table, _stopped_table, _all_resample_table,
+                                   _noise_table, _power_table, _published_tables)]  # fmt: skip
     return _section(
         "arms",
         "Which way finds more",
@@ -390,38 +389,55 @@ def _rescue_table(r: Results, primary: str) -> str:
         pair = (r.get("paired") or {}).get(arm) or {}
         if pair.get("n"):
             line.append(estimate(pair["delta"], pair["interval"], sign=True).strip())
-            line.append(within(pair["equivalence_interval"], sign=True))
-            line += [f"{pair['n_arm_only']} : {pair['n_resample_only']}", p_text(pair["p"]), p_text(pair["p_holm"])]
-            line.append(pair["verdict"])
-        rows.append(line + [""] * (9 - len(line)))
-    head = ["arm", "rescued", "rate", f"minus {CONTROL}", FOR_EQUIVALENT, "only : only", "p", "Holm p", "verdict"]
+            line += [f"{pair['n_arm_only']} : {pair['n_resample_only']}", p_text(pair["p_holm"]), pair["verdict"]]
+        rows.append(line + [""] * (7 - len(line)))
+    head = ["arm", "rescued", "rate", f"minus {CONTROL}", "only : only", "Holm p", "verdict"]
     if primary != "rescue_rate":  # the plan draws its verdict from the other metric
         head, rows = head[:-1], [row[:-1] for row in rows]
     return _verdicts(_table(f"Rescue rate, points [{CONFIDENCE} interval]", head, rows))
 
 
 def _per_sample_table(r: Results, primary: str) -> str:
-    """Passes over samples, where full budgets give such a rate."""
+    """Passes over samples, where full budgets give such a rate: of every arm, unless the verdict is drawn from it."""
+    rates = r.get("per_sample") or {}
+    if primary != "per_sample" and any(row["reason"] for row in rates.values()):
+        return ""
     rows = []
-    for arm, row in (r.get("per_sample") or {}).items():
-        if row["rate"] is None and row.get("reason"):
-            rows.append([arm, row["reason"], *[""] * 6])
+    for arm, row in rates.items():
+        if row["rate"] is None and row["reason"]:
+            rows.append([arm, row["reason"], "", "", "", ""])
             continue
         line = [arm, of(row["passes"], row["samples"]), estimate(row["rate"], row.get("interval"), 2).strip()]
         if row["n"] and (pair := row.get("paired")):
             line.append(estimate(pair["delta"], pair["interval"], 2, sign=True).strip())
-            line.append(within(pair["equivalence_interval"], 2, sign=True))
-            line += [p_text(pair["p"]), p_text(pair["p_holm"]), pair["verdict"]]
-        elif row["reason"]:
-            line.append(row["reason"])
-        rows.append(line + [""] * (8 - len(line)))
+            line += [p_text(pair["p_holm"]), pair["verdict"]]
+        rows.append(line + [""] * (6 - len(line)))
     if primary != "per_sample":
-        if not any(row[2] for row in rows):
-            return ""
         rows = [row[:-1] for row in rows]
-    head = ["arm", "passes", "a sample", f"minus {CONTROL}", FOR_EQUIVALENT, "p", "Holm p"]
-    head += ["verdict"] * (primary == "per_sample")
+    head = ["arm", "passes", "a sample", f"minus {CONTROL}", "Holm p", *["verdict"] * (primary == "per_sample")]
     return _verdicts(_table(f"Per-sample pass rate, points [{CONFIDENCE} interval]", head, rows))
+
+
+def _verdict_table(r: Results) -> str:
+    """All that the plan's rule looks at, by either metric."""
+    rows = [
+        [
+            f"{arm}, {METRICS[metric].split(':')[0]}",
+            f"{pair['n']:,}",
+            p_text(pair["p"]),
+            p_text(pair["p_holm"]),
+            within(pair["equivalence_interval"], 2, sign=True),
+            points(pair["margin"]),
+        ]
+        for metric, arms in (
+            ("rescue_rate", r.get("paired") or {}),
+            ("per_sample", {arm: row.get("paired") or {} for arm, row in (r.get("per_sample") or {}).items()}),
+        )
+        for arm, pair in arms.items()
+        if pair.get("n")
+    ]
+    head = ["", "tasks", "p", "Holm p", f"{share(EQUIVALENCE_LEVEL, 0)} interval, for equivalent", "margin"]
+    return _table("What decides a verdict, points", head, rows) if rows else ""
 
 
 def _stopped_table(r: Results) -> str:
@@ -512,8 +528,7 @@ def _power_table(r: Results) -> str:
     rows = [
         [
             arm,
-            of(row["discordant"], row["n"]),
-            f"{share(row['discordance'])} {within(row['wilson'])}",
+            f"{of(row['discordant'], row['n'])} ({share(row['discordance'])} {within(row['wilson'])})",
             share(row["discordance_assumed"]),
             points(row["effect"]),
             share(row.get("power"), 0),
@@ -523,16 +538,7 @@ def _power_table(r: Results) -> str:
         for arm, row in (r.get("power") or {}).items()
         if row.get("n")
     ]
-    head = [
-        "arm",
-        "tasks that disagree",
-        "share",
-        "assumed",
-        "true difference",
-        "power",
-        "power, Holm's first step",
-        "tasks for 80%",
-    ]
+    head = ["arm", "tasks that disagree", "assumed", "difference", "power", "at Holm's first step", "tasks for 80%"]
     return _table("What these tasks can show", head, rows) if rows else ""
 
 
@@ -545,34 +551,32 @@ def _owed_table(r: Results) -> str:
     return _table("Still owed", ["", "tasks", "attempts at most"], owed) if owed else ""
 
 
-def _published_table(r: Results) -> str:
+def _published_tables(r: Results) -> str:
     """The keys that the published files have too: points, intervals by bootstrap, and the published verdicts."""
-    rows = []
+    rows, pairs, noise = [], [], r.get("noise") or {}
     for arm, row in r["arms"].items():
         spread = f" ± {row['ci']:.1f}" if row["ci"] is not None else ""
         rate = "–" if row["rescue_rate"] is None else f"{row['rescue_rate']:.1f}{spread}"
         line = [arm, rate, within(r["intervals"][arm]["bootstrap"]), f"{row['n']:,}", f"{row['samples']:,}"]
         line.append("–" if row["samples_per_task"] is None else f"{row['samples_per_task']:.1f}")
         line.append(" ".join("–" if rate is None else f"{rate:.1f}" for rate in row["by_round"]))
-        if (pair := r["deltas"].get(arm)) and pair["n_paired"]:
-            lo, hi = pair["ci95"]
+        rows.append(line)
+    for arm, row in r["deltas"].items():
+        if row["n_paired"]:
+            lo, hi = row["ci95"]
             between = f" [{lo:+.1f}, {hi:+.1f}]" if lo is not None else ""
-            line += [f"{pair['delta']:+.1f}{between} vs {pair['vs']}", f"{pair['n_paired']:,}", p_text(pair["p_value"])]
-            line.append(pair["verdict"].replace("_", " "))
-        rows.append(line + [""] * (11 - len(line)))
-    head = ["arm", "rescue rate", "interval", "tasks", "samples", "a task", "by round", "difference", "pairs", "p",
-            "verdict"]  # fmt: skip
-    return _table("As the published files have it: points, intervals by bootstrap", head, rows)
-
-
-def _published_noise_table(r: Results) -> str:
-    noise = r.get("noise") or {}
-    if not noise.get("means"):
-        return ""
-    told = ["–" if x is None else f"{x:g}" for x in (noise["run_std"], noise["band"])]
-    means = " ".join("–" if mean is None else f"{mean:.1f}" for mean in noise["means"])
-    head = ["runs", "rescue rates", "sd of a run", "band"]
-    return _table("The noise as the published files have it, points", head, [[str(noise["runs"]), means, *told]])
+            line = [f"{arm} minus {row['vs']}", f"{row['delta']:+.1f}{between}", f"{row['n_paired']:,}"]
+            pairs.append([*line, p_text(row["p_value"]), row["verdict"].replace("_", " ")])
+    head = ["arm", "rescue rate", "interval", "tasks", "samples", "a task", "by round"]
+    tables = [_table("Rates, as published: points, intervals by bootstrap", head, rows)]
+    if pairs:
+        tables.append(_table("Differences, as published", ["", "points", "tasks", "p", "verdict"], pairs))
+    if noise.get("means"):
+        told = ["–" if x is None else f"{x:g}" for x in (noise["run_std"], noise["band"])]
+        means = " ".join("–" if mean is None else f"{mean:.1f}" for mean in noise["means"])
+        head = ["runs", "rescue rates", "sd of a run", "band"]
+        tables.append(_table("Noise, as published, points", head, [[str(noise["runs"]), means, *told]]))
+    return "".join(tables)
 
 
 def _climb_section(r: Results) -> str:
@@ -584,8 +588,8 @@ def _climb_section(r: Results) -> str:
     if lost.get("n"):
         said += (
             f" On the {plural(lost['n'], 'task')} that no arm rescued the best program passes "
-            f"{share(lost['mean_best_fitness'])} of the visible tests on average; on {lost['at_zero']:,} "
-            f"({share(lost['at_zero_share'])}) none."
+            f"{share(lost['mean_best_fitness'])} of the visible tests on average, and none on "
+            f"{lost['at_zero']:,} ({share(lost['at_zero_share'])})."
         )
     told = r.get("signal") or {}
     rows = [
@@ -603,33 +607,29 @@ def _climb_section(r: Results) -> str:
         head = ["arm", "refine prompts", "own best at 0", "with a neighbour", "neighbour better"]
         tables.append(_table("What the prompts had to offer", head, rows))
     tables.append(_active_table(climb))
-    for arm, by_round in (r.get("anchoring") or {}).items():
-        rows = [
-            [
-                f"round {x['round']}",
-                f"{x['tasks']:,}",
-                f"{x['programs']:,}",
-                points(x.get("to_own_first")),
-                f"{x['exact_repeats']:,} ({share(x['exact_repeats_share'])})",
-                points(x.get("diversity")),
-                "–" if x.get("distinct_programs") is None else f"{x['distinct_programs']:.1f}",
-                "–" if x.get("distinct_signatures") is None else f"{x['distinct_signatures']:.1f}",
-            ]
-            for x in by_round
-            if x.get("programs")
+    rows = [
+        [
+            f"{arm}, round {x['round']}",
+            f"{x['tasks']:,}",
+            f"{x['programs']:,}",
+            points(x["to_own_first"]),
+            f"{x['exact_repeats']:,} ({share(x['exact_repeats_share'])})",
+            points(x["diversity"]),
+            "–" if x["distinct_programs"] is None else f"{x['distinct_programs']:.1f}",
+            "–" if x["distinct_signatures"] is None else f"{x['distinct_signatures']:.1f}",
         ]
-        if rows:
-            head = [
-                "",
-                "tasks",
-                "programs",
-                "like its own first, %",
-                "exact repeats",
-                "diversity, %",
-                "distinct programs",
-                "distinct results",
-            ]
-            tables.append(_table(f"Anchoring: {arm}", head, rows))
+        for arm, by_round in (r.get("anchoring") or {}).items()
+        for x in by_round
+        if x["programs"]
+    ]
+    if rows:
+        head = ["", "tasks", "programs", "like own first", "repeats", "diversity", "distinct", "results"]
+        caption = (
+            "Anchoring. like own first: % of lines as in the particle's first program. repeats: of an earlier program. "
+            "diversity: % of lines that two programs of a round do not share. distinct, results: distinct programs and "
+            "results on the visible tests, a task."
+        )
+        tables.append(_table(caption, head, rows))
     return _section("climb", "Does the swarm climb", _p(said), plots.climb(climb), _numbers(*tables))
 
 
@@ -639,13 +639,17 @@ def _active_table(climb: Mapping[str, Any]) -> str:
     for arm, row in climb.items():
         for x in row["rounds"]:
             there = x["active"]
-            for name, found in ((arm, there["arm"]), (f"{CONTROL} beside {arm}", there["resample"])):
+            for name, found in ((arm, there["arm"]), (f"{CONTROL} there", there["resample"])):
                 if found and there["tasks"]:
                     cells = [points(found[key]) for key in ("best_fitness", "shown", "hidden", "hidden_among_shown")]
                     rows.append([f"{name}, round {x['round']}", f"{there['tasks']:,}", *cells[:2],
                                  f"{found['shown_programs']:,}", *cells[2:]])  # fmt: skip
-    head = ["", "tasks", "best so far", "pass all visible", "programs", "hidden passed", "among those"]
-    return _table("Where neither side has stopped, % of visible tests, programs, hidden tests", head, rows)
+    head = ["", "tasks", "best", "shown", "programs", "hidden", "of those"]
+    caption = (
+        "Where neither side has stopped, %. best: of the visible tests, best so far. shown: programs that pass every "
+        "visible test, and how many. hidden: hidden tests passed, by all programs and by those."
+    )
+    return _table(caption, head, rows)
 
 
 def _hidden_section(r: Results) -> str:
@@ -795,7 +799,9 @@ def _cost_section(r: Results) -> str:
 
 
 def _outcomes_section(r: Results) -> str:
-    told = {arm: row for arm, row in (r.get("outcomes") or {}).items() if row.get("n")}
+    told = {
+        "base group" if name == "base" else name: row for name, row in (r.get("outcomes") or {}).items() if row["n"]
+    }
     if not told:
         return ""
     names = [name for name in LETTERS if any(name in row["counts"] for row in told.values())]

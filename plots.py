@@ -117,7 +117,7 @@ def forest(r: Results) -> str:
     looks, primary = _looks(rows), r["verdict"]["primary_metric"]
     name = "per-sample pass rate" if primary == "per_sample" else "rescue rate"
     plot = canvas(
-        f"Difference of each arm from {CONTROL} in {name}, with {CONFIDENCE} intervals", 1.15 + 0.36 * len(rows)
+        f"Difference of each arm from {CONTROL} in {name}, with {CONFIDENCE} intervals", 1.3 + 0.36 * len(rows)
     )
     (axis,) = plot.axes
     axis.grid(False)
@@ -133,21 +133,21 @@ def forest(r: Results) -> str:
             half = 100 * noise[key]
             axis.axvline(-half, color=MUTED, linewidth=1, linestyle=style)
             axis.axvline(half, color=MUTED, linewidth=1, linestyle=style, label=f"{said} ±{half:.1f}")
+    intervals: dict[str, dict[str, Any]] = {
+        f"{CONFIDENCE} interval": {"linewidth": 3.5, "solid_capstyle": "butt"},
+        f"{share(EQUIVALENCE_LEVEL, 0)}, for equivalent": {"linewidth": 0.9, "marker": "|", "markersize": 9},
+    }
+    for said, look in intervals.items():
+        axis.plot([], [], color=MUTED, label=said, **look)
     for y, (arm, row) in enumerate(rows.items()):
         colour, marker = looks[arm]
-        for (lo, hi), look in (
-            (row["interval"], {"linewidth": 3.5, "solid_capstyle": "butt"}),
-            (row["equivalence_interval"], {"linewidth": 0.9, "marker": "|", "markersize": 9}),
-        ):
+        for (lo, hi), look in zip((row["interval"], row["equivalence_interval"]), intervals.values(), strict=True):
             if lo is not None:
                 axis.plot([100 * lo, 100 * hi], [y, y], color=colour, **look)
         axis.plot([100 * row["delta"]], [y], marker, color=colour, markersize=7)
     axis.set_yticks(range(len(rows)), list(rows), color=INK, fontsize=9.5)
     axis.set_ylim(len(rows) - 0.5, -0.5)
-    axis.set_xlabel(
-        f"points of {name}, arm minus {CONTROL} (thick: {CONFIDENCE} interval; "
-        f"between ticks: the {share(EQUIVALENCE_LEVEL, 0)} one that decides equivalent)"
-    )
+    axis.set_xlabel(f"points of {name}, arm minus {CONTROL}")
     legend = axis.legend(
         loc="upper left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, fontsize=8.5, borderaxespad=0
     )

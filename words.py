@@ -1,9 +1,9 @@
 """How results read: a fraction in points, a count in a narrow column, what noise and power mean in a sentence.
 
 Both tellings, the text on the terminal (report.py) and the page (page.py), word their figures here, so that they never
-say different things. A figure is a fraction until somebody reads it: points (percent) are made in this room, for a
-margin in plan.py, and on the axes of plots.py; in results.json the published keys hold them. What is not known is a
-dash or a sentence, never nan.
+say different things. A figure is a fraction until somebody reads it: points (percent) are made in this room, in the
+words of a plan (plan.py) and on the axes of plots.py; in results.json the published keys hold them. What is not known
+is a dash or a sentence, never nan.
 
 Left out: the estimates (measure.py), where on the screen or the page a figure stands (report.py, page.py).
 """

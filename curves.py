@@ -73,7 +73,8 @@ def plot(made: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, bytes]
         figure = Figure(figsize=(4.4 * len(shown), 3.4), layout="constrained")
         for axis, name in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
             plots.buckets(axis, made[name]["table"], "#1f3a5f", "#888888")
-            axis.tick_params(axis="x", labelrotation=35, labelsize=8)
+            for label in axis.get_xticklabels():
+                label.set(rotation=35, ha="right", fontsize=8)
             axis.set_title(f"{titles[name]}: {made[name]['verdict'].replace('_', ' ')}", fontsize=10)
             axis.spines[["top", "right"]].set_visible(False)
         files = {}

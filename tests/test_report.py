@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import measure
+import plan
 import report
 import words
 from swarm import Attempt
@@ -200,6 +201,40 @@ def test_a_run_cut_off_anywhere_still_reports() -> None:
     attempts = run(names(2), {arm: {"t0001": 1} for arm in ("resample", "ring")}, [{"t0002": 0}])
     for end in range(0, len(attempts), 13):
         well_formed(told(attempts[:end], noise_runs=1, arms=["resample", "ring"]))
+
+
+def test_slots_are_told_of_an_endpoint_and_not_of_a_dry_run() -> None:
+    slots = {"busy": 0.9, "retrying": 0.0, "grader": 0.04, "nothing_to_ask": 0.06}
+    results = published()
+    results = {**results, "cost": {**results["cost"], "slots": slots}}
+    said = "Slots busy 90.0% of the time (6.0% with nothing to ask, 4.0% waiting for the grader)."
+    assert said in words.cost_words(results)
+    assert "lots" not in words.cost_words({**results, "dry_run": True})
+
+
+def test_requests_add_up_to_those_that_were_sent() -> None:
+    asked = {"sent": 418, "answered": 368, "retries": 42, "refused": 0, "possibly_billed": 16, "faults": 0}
+    results = published()
+    said = words.cost_words({**results, "cost": {**results["cost"], "requests": asked}})
+    assert "Requests: 368 answered, 42 failed and sent again, 8 cut off (16 possibly billed)." in said
+
+
+def test_the_interval_that_decides_equivalence_is_told() -> None:
+    lo, hi = published()["paired"]["solo"]["equivalence_interval"]
+    said = f"solo has [{words.points(lo, sign=True)}, {words.points(hi, sign=True)}]"
+    assert f"Equivalent needs a 90% interval within 5 points either way: {said}" in words.equivalence_words(published())
+
+
+def test_a_plan_says_what_it_may_ask_and_cost() -> None:
+    data = {"asked": 2, "tasks": 9, "source": "mine", "revision": None, "median_rating": None, "left_out": {}}
+    conf = config(arms=["resample"], rounds=1, system="", price=[1.0, 2.0], server={"facts": [], "warnings": []})
+    conf["data"] = {**data, "notes": [], "prompt_characters": 600}
+    conf["server"]["model"] = "a/model"
+    lines = report.plan_text(conf, plan.make_plan(conf, 2)).split("\n")
+    # 32 calls of 300 characters, three to a token; 2,048 tokens each come back.
+    assert "tokens: at most 65,536 out, about 3,200 in; about 0.13 usd" in lines
+    powers = next(line for line in lines if line.startswith("power"))
+    assert powers.endswith("5 points, if all / half / a quarter of the tasks are all-fail: 0.0% / 0.0% / 0.0%")
 
 
 def test_a_bar_is_drawn_for_a_single_task_among_thousands() -> None:

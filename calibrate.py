@@ -40,13 +40,13 @@ from command import DONE, Budget, Watch, conduct, guarded, is_telling, nothing_l
 from console import note, say
 from curves import area, areas, bucket_table, curve, number, plot
 from flags import BadInput, Flags, count, policy_flags
-from measure import RULE, regraded
+from measure import RULE, graded
 from records import CHECKS, Folder, Log, dumps
 from session import Session, each
 from swarm import Attempt, Prompt, Slot, fenced, same_program
 from table import tabulate
 from tasks import LETTERS, Task, Test, card, load
-from words import hill_curves, hill_line
+from words import hill_curves, hill_line, plural
 
 if TYPE_CHECKING:
     from grader import Grade
@@ -117,9 +117,7 @@ def choose(folder: Folder, a: argparse.Namespace) -> Choice:
         raise BadInput(f"{a.out} holds no programs but queries: python sql_calibrate.py --reuse --out {a.out}")
 
     def attempts() -> Iterator[Attempt]:
-        if config["grades"] == "attempts":
-            return folder.attempts()
-        return regraded(folder.attempts(), folder.checks(), config["grades"])
+        return graded(folder.attempts(), folder.checks(), config)
 
     table = tabulate((attempt for attempt in attempts() if attempt.arm == "base"), config, folder.cards())
     wanted = table.base.done if a.population == "all" else table.all_fail
@@ -395,11 +393,12 @@ def text(made: dict[str, Any]) -> str:
     out: list[str] = []
     if "fitness" in made:
         counts, fitness = made["counts"], made["fitness"]
+        tasks = plural(counts["tasks"], f"{made['settings']['population']} task")
         out += [
-            f"{counts['chosen']:,} programs of {counts['tasks']:,} {made['settings']['population']} tasks "
+            f"{plural(counts['chosen'], 'program')} of {tasks} "
             f"({counts['distinct_programs']:,} distinct ones among {counts['attempts_with_a_program']:,})",
             made["tests"],
-            *(f"left out: {number} tasks, {why}" for why, number in made["left_out"].items()),
+            *(f"left out: {plural(number, 'task')}, {why}" for why, number in made["left_out"].items()),
             "",
             *bucket_table("fitness", fitness),
             "",

@@ -25,13 +25,12 @@ from typing import Any, Literal
 
 from console import complain, note
 from endpoint import EndpointFault, Policy, default_base_urls
-from flags import BAD_INPUT, BadInput
+from flags import BAD_INPUT, VERSION, BadInput
 from records import ATTEMPTS, EVENTS, DiskFault, Folder, Log, RecordsError, dumps
 from session import Grades, LimitReached, Owing, Session, Worker
 from swarm import Attempt
 from tasks import TaskError
 
-VERSION = "0.1.0"
 DONE, LIMIT, ENDPOINT, GRADER, INTERRUPTED = 0, 3, 4, 5, 130  # exit codes, beside flags.BAD_INPUT
 
 

@@ -918,15 +918,17 @@ def warnings(t: Table) -> list[str]:
         return ["There is no task in this run."]
     owing = incomplete(t)
     if owing["base_tasks"]:
-        out.append(f"{owing['base_tasks']} of {len(t.tasks)} tasks lack base attempts and count nowhere.")
+        lack = "lacks" if owing["base_tasks"] == 1 else "lack"
+        out.append(f"{of(owing['base_tasks'], len(t.tasks), 'task')} {lack} base attempts and count nowhere.")
     for arm, row in owing["arms"].items():
         if row["tasks"]:
             lean = "" if t.full_budget else ": they lean towards tasks rescued early, and so finished early"
-            left = f"{arm} still owes attempts on {row['tasks']} of {owing['given']} tasks"
+            left = f"{arm} still owes attempts on {of(row['tasks'], owing['given'], 'task')}"
             out.append(f"{left}, which its rates leave out{lean}.")
     for k, row in enumerate(owing["noise_runs"], 1):
         if row["tasks"]:
-            out.append(f"Noise run {k} still owes attempts on {row['tasks']} tasks, which the bands leave out.")
+            left = plural(row["tasks"], "task")
+            out.append(f"Noise run {k} still owes attempts on {left}, which the bands leave out.")
     if t.base.done.any() and not t.all_fail.any():
         out.append("No task is all-fail: every one has a pass in its base group, so there is nothing to rescue.")
     elif t.all_fail.any() and not t.given.any():
@@ -954,11 +956,13 @@ def warnings(t: Table) -> list[str]:
             "A larger --max-tokens makes another experiment, so it needs another --out."
         )
     if t.duplicates:
-        out.append(f"{t.duplicates} attempts stand in the records twice; the first of each counts.")
+        twice = "attempt stands" if t.duplicates == 1 else "attempts stand"
+        out.append(f"{t.duplicates} {twice} in the records twice; the first of each counts.")
     _, runs = _noise_runs(t)
     if runs is not None and len(runs) > 1 and runs.shape[1] and len(set(runs.sum(axis=1).tolist())) == 1:
         out.append(
-            f"All {len(runs)} noise runs rescued as many tasks: a spread of zero is no evidence of a band of zero."
+            f"All {len(runs)} runs of {CONTROL} rescued as many tasks: a spread of zero is no evidence of a band of "
+            "zero."
         )
     return out
 
@@ -1067,20 +1071,19 @@ def measure(
 ) -> dict[str, Any]:
     """All of results.json. `attempts` is walked once; `config["grades"]` may name a regrade, then `checks` decide."""
     grades, kept = str(config.get("grades") or "attempts"), list[str]()
-    if grades != "attempts":
-        attempts = regraded(attempts, checks, grades, kept)
-    t = tabulate(attempts, config, cards, events, plan)
+    t = tabulate(graded(attempts, checks, config, kept), config, cards, events, plan)
     results: dict[str, Any] = {"schema_version": SCHEMA_VERSION, **published(t)}
     for name, section in SECTIONS.items():
         value = section(t)
         results[name] = {**(results[name] or {}), **value} if name in results else value
     if kept:
         results["warnings"].append(
-            f"{len(kept)} attempts on {len(set(kept))} tasks are not in {grades} and count with the grade of their "
-            "time; --regrade brings all under one."
+            f"Not in {grades}: {plural(len(kept), 'attempt')} on {plural(len(set(kept)), 'task')}, which count with "
+            "the grade of their time; --regrade brings all under one."
         )
     results["grades"] = grades
     results["tier"] = config.get("tier")
+    results["graded_under"] = config.get("graded_under") if grades == "attempts" else None
     results["identity"] = dict(config.get("identity", {}))
     results["dry_run"] = bool(config.get("dry_run"))
     return _plain(results)
@@ -1099,6 +1102,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def graded(
+    attempts: Iterable[Attempt],
+    checks: Iterable[Mapping[str, Any]],
+    config: Mapping[str, Any],
+    kept: list[str] | None = None,
+) -> Iterator[Attempt]:
+    """The attempts under the grades that config.json names: their own, or those of a regrade (see regraded)."""
+    grades = config.get("grades") or "attempts"
+    return iter(attempts) if grades == "attempts" else regraded(attempts, checks, grades, kept)
 
 
 def regraded(

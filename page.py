@@ -28,6 +28,7 @@ from words import (
     CURVES,
     MEANING,
     SHARES,
+    SPARSE,
     STAGES,
     Results,
     auc,
@@ -52,6 +53,7 @@ from words import (
     selector_words,
     share,
     span,
+    tier_words,
     title,
     within,
 )
@@ -415,7 +417,7 @@ def _per_sample_table(r: Results, primary: str) -> str:
     if primary != "per_sample":
         rows = [row[:-1] for row in rows]
     head = ["arm", "passes", "a sample", f"minus {CONTROL}", "Holm p", *["verdict"] * (primary == "per_sample")]
-    return _verdicts(_table(f"Per-sample pass rate, points [{CONFIDENCE} interval]", head, rows))
+    return _verdicts(_table(f"Per-sample pass rate, points [{CONFIDENCE} interval]", head, rows)) + _p(SPARSE, True)
 
 
 def _verdict_table(r: Results) -> str:
@@ -831,7 +833,7 @@ def _footer(r: Results, config: Mapping[str, Any]) -> str:
     ]
     parts = [_p("What an attempt was: " + "; ".join(said) + ".")] if said else []
     if config.get("tier"):
-        parts.append(_p(f"Sandbox tier: {config['tier']}. Rules: {config.get('rules') or 'unnamed'}."))
+        parts.append(_p(f"{' '.join(tier_words(r))} Rules: {config.get('rules') or 'unnamed'}."))
     data = config.get("data") or {}
     left = "; ".join(f"{n:,} {why}" for why, n in (data.get("left_out") or {}).items())
     if data.get("source"):

@@ -108,7 +108,8 @@ def make_plan(config: Mapping[str, Any], n_tasks: int, median_rating: float | No
     if t.shared:
         stages["arms_if_all_fail"] -= n_tasks * t.particles * (len(t.arms) - 1)
     largest = sum(stages.values())
-    family = len(t.others)
+    compared = t.others if CONTROL in t.arms else []
+    family = len(compared)
     exact = metric == "rescue_rate"
     return {
         "schema_version": SCHEMA_VERSION,
@@ -128,7 +129,7 @@ def make_plan(config: Mapping[str, Any], n_tasks: int, median_rating: float | No
         "margin": margin,
         "control": CONTROL if CONTROL in t.arms else None,
         "arms": list(t.arms),
-        "family": t.others,
+        "family": compared,
         "rule": {
             "unit": "task",
             "level": LEVEL,
@@ -141,12 +142,14 @@ def make_plan(config: Mapping[str, Any], n_tasks: int, median_rating: float | No
             "equivalent": "neither, and the interval at level 1 - 2 alpha lies inside the margin on both sides",
             "inconclusive": "everything else",
             "text": (
-                f"Each of {', '.join(t.others) or 'no arm'} against {CONTROL} on the tasks that both finished, by "
+                f"Each of {', '.join(compared)} against {CONTROL} on the tasks that both finished, by "
                 f"{METRICS[metric].split(':')[0]}. Better or worse: the {LEVEL:.0%} interval of the paired difference "
-                f"excludes 0 and its p-value, Holm-adjusted over {family} comparison{'s' * (family != 1)}, is under "
-                f"{ALPHA:g}. Else equivalent: the {EQUIVALENCE_LEVEL:.0%} interval lies within {in_points(margin)} "
-                "either way. Else inconclusive, which is not a claim of no difference."
-            ),
+                f"excludes 0 and its p-value, Holm-adjusted over {family} comparison{'s' * (family != 1)}, "
+                f"is under {ALPHA:g}. Else equivalent: the {EQUIVALENCE_LEVEL:.0%} interval lies within "
+                f"{in_points(margin)} either way. Else inconclusive, which is not a claim of no difference."
+            )
+            if compared
+            else f"Nothing is compared: that takes {CONTROL} and another arm.",
         },
         "budget": {
             "base_samples": t.base_samples,

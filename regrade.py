@@ -79,8 +79,8 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
         with watch:
             await each(ours, one, at_once=16)
     if missing:
-        note(f"warning: {len(missing)} tasks are not in {identity['tasks']} any more, and keep their old grades: "
-             f"{', '.join(sorted(missing)[:5])}")  # fmt: skip
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        note(f"warning: {', '.join(sorted(missing)[:5])}{more} no longer in {identity['tasks']}: old grades kept")
     log.append("events.jsonl", {"event": "regraded", "name": name, "programs": len(done), "time": time.time()})
 
 

@@ -30,6 +30,7 @@ from words import (
     CONFIDENCE,
     MEANING,
     SHARES,
+    SPARSE,
     STAGES,
     Results,
     base_words,
@@ -53,6 +54,7 @@ from words import (
     selector_words,
     share,
     span,
+    tier_words,
     title,
 )
 
@@ -155,11 +157,13 @@ def _arms_text(r: Results, paper: Paper) -> list[str]:
     lines = paper.wrap_each(budget_words(r))
     primary = verdict.get("primary_metric", "rescue_rate")
     if primary == "per_sample":
-        lines += _per_sample_table(r, paper)
+        lines += _per_sample_table(r, paper) + paper.wrap(SPARSE)
         lines += ["", "Rescues on the same tasks (secondary: no verdict is drawn from them)"]
     lines += _rescue_table(r, ranges, paper, with_verdict=primary == "rescue_rate")
-    if any(arm != CONTROL for arm in ranges) and CONTROL in ranges:
-        lines += paper.wrap(f"Points [{CONFIDENCE} interval]. only: rescued by this arm alone : by {CONTROL} alone.")
+    if ranges:
+        paired = any(row and row["n"] for row in (r.get("paired") or {}).values())
+        only = f" only: rescued by this arm alone : by {CONTROL} alone." * paired
+        lines += paper.wrap(f"Points [{CONFIDENCE} interval].{only}")
     return lines
 
 
@@ -245,8 +249,7 @@ def _outcome_text(r: Results, paper: Paper) -> list[str]:
     for name, row in (r.get("outcomes") or {}).items():
         said = ", ".join(f"{n:,} {outcome.replace('_', ' ')}" for outcome, n in row["counts"].items())
         lines += paper.wrap(f"{'base group' if name == 'base' else name}: {said}.")
-    tier = f"Graded in tier {r['tier']}: what it stops, and what not, stands in walls.py." if r.get("tier") else ""
-    return [paper.head("How the attempts ended"), *lines, *(paper.wrap(tier) if tier else [])] if lines else []
+    return [paper.head("How the attempts ended"), *lines, *paper.wrap_each(tier_words(r))] if lines else []
 
 
 def _warning_text(r: Results, paper: Paper) -> list[str]:

@@ -37,7 +37,6 @@ import report
 from command import (
     DONE,
     ENDPOINT,
-    VERSION,
     Budget,
     Watch,
     conduct,
@@ -52,10 +51,10 @@ from command import (
 )
 from console import complain, note, say, wants_colour
 from endpoint import EndpointFault, FakePolicy
-from flags import BadInput, Flags, count, policy_flags
-from measure import measure, regraded
+from flags import VERSION, BadInput, Flags, count, policy_flags
+from measure import graded, measure
 from page import page
-from plan import make_plan, plan_digest
+from plan import make_plan, plan_digest, wants_full_budget
 from records import EVENTS, Folder, Log, RecordsError, dumps, flag
 from session import Session, each
 from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm
@@ -136,7 +135,7 @@ def settings(parser: Flags, argv: list[str] | None) -> argparse.Namespace:
         a.tasks, a.model = "toy", "fake"
     a.out = Path(a.out or ("out-dry" if a.dry_run else "out"))
     if a.full_budget is None and not (a.reuse or a.regrade):
-        a.full_budget = a.tasks == "mbpp-bundle" and not a.as_published
+        a.full_budget = wants_full_budget(a.tasks, a.as_published)
     chosen = [f"--{name}" for name in ("reuse", "regrade", "plan") if getattr(a, name)]
     if len(chosen) > 1 or (a.fresh and chosen):
         parser.error(f"{' and '.join(chosen + ['--fresh'] * a.fresh)} exclude each other: give one")
@@ -349,9 +348,7 @@ def tell(a: argparse.Namespace, folder: Folder) -> None:
     config, cards, passing = folder.config, list(folder.cards()), []
 
     def attempts() -> Iterator[Attempt]:
-        if config["grades"] == "attempts":
-            return folder.attempts()
-        return regraded(folder.attempts(), folder.checks(), config["grades"])
+        return graded(folder.attempts(), folder.checks(), config)
 
     def noting() -> Iterator[Attempt]:
         for attempt in attempts():

@@ -42,7 +42,6 @@ from command import (
     DONE,
     ENDPOINT,
     GRADER,
-    VERSION,
     Budget,
     Watch,
     conduct,
@@ -58,7 +57,7 @@ from command import (
 from console import complain, note, say
 from curves import areas, bucket_table, curve, plot
 from endpoint import EndpointFault
-from flags import Flags, count, policy_flags
+from flags import VERSION, Flags, count, policy_flags
 from measure import RULE
 from plan import plan_digest
 from records import Folder, Log, RecordsError, dumps
@@ -68,7 +67,7 @@ from sql import SqlGrade as SqlGrade
 from sql import score as score
 from swarm import Attempt, Prompt, Seat, swarm
 from tasks import LETTERS, Options, Reader, Task, TaskError, Test, card, clip, fetch, jsonl_rows, load, parquet_cells
-from words import hill_line
+from words import hill_line, plural
 
 if TYPE_CHECKING:
     from grader import Grade
@@ -428,7 +427,7 @@ def say_plan(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any]
     """What is going to be asked, and of whom."""
     calls = data["asked"] * a.base_samples
     given, made = a.base_samples * data["prompt_characters"] // 3, calls * a.max_tokens  # three characters a token
-    usd = f", at most {(given * a.price[0] + made * a.price[1]) / 1e6:,.2f} usd" if a.price else ""
+    usd = f", about {(given * a.price[0] + made * a.price[1]) / 1e6:,.2f} usd" if a.price else ""
     revision = f", revision {data['revision']}" if data["revision"] else ""
     return "\n".join(
         [
@@ -560,21 +559,21 @@ def text(made: dict[str, Any]) -> str:
     """The report, within 80 columns."""
     counts, data, settings, found = made["counts"], made["data"], made["settings"], made["correlation"]
     r = found["r"]
+    over = plural(found["n"], "task")
     said = (
-        f"{r:+.2f} [{found['interval'][0]:+.2f}, {found['interval'][1]:+.2f}] over {found['n']:,} tasks (published: "
-        "-0.19 over 371)"
+        f"{r:+.2f} [{found['interval'][0]:+.2f}, {found['interval'][1]:+.2f}] over {over} (published: -0.19 over 371)"
         if r is not None
-        else f"not estimable ({found['n']} tasks with a wrong attempt, or one value for all)"
+        else f"not estimable ({over} with a wrong attempt, or one value for all)"
     )
     outcomes = ", ".join(f"{name.replace('_', ' ')} {n:,}" for name, n in counts["outcomes"].items())
     lines = [
-        f"text-to-SQL, {settings['model']}: {counts['tasks']:,} questions of {data['source']}, "
-        f"{settings['base_samples']} samples each",
+        f"text-to-SQL, {settings['model']}: {plural(counts['tasks'], 'question')} of {data['source']}, "
+        f"{plural(settings['base_samples'], 'sample')} each",
         *([f"{counts['unfinished']:,} more are not finished and not counted"] if counts["unfinished"] else []),
         *left_out_lines(data),
         f"{counts['all_fail']:,} all-fail ({counts['near_miss']:,} of them near-miss: some sample has a right cell), "
         f"{counts['mixed']:,} with both outcomes, {counts['all_pass']:,} all-pass",
-        f"{counts['attempts']:,} samples: {outcomes}; {counts['truncated']:,} cut off at "
+        f"{plural(counts['attempts'], 'sample')}: {outcomes}; {counts['truncated']:,} cut off at "
         f"{settings['max_tokens']:,} tokens",
     ]
     out = [line for one in lines for line in textwrap.wrap(one, 80)]

@@ -47,8 +47,9 @@ def share(x: float | None, digits: int = 1) -> str:
     return "–" if x is None else f"{points(x, digits)}%"
 
 
-def of(k: int, n: int) -> str:
-    return f"{k:,} of {n:,}"
+def of(k: int, n: int, one: str = "") -> str:
+    """2 of 5; with a noun, which n decides: 1 of 1 task, 0 of 2 tasks."""
+    return f"{k:,} of {plural(n, one) if one else f'{n:,}'}"
 
 
 def number(x: float | None) -> str:
@@ -101,6 +102,10 @@ def estimate(x: float | None, interval: Sequence[float | None] | None, digits: i
 
 
 CONFIDENCE = share(LEVEL, 0)  # of an interval, as it is printed beside one
+SPARSE = (
+    "The interval of a sample rate is a bootstrap over tasks, which is too narrow where few tasks hold a pass; no arm "
+    "is called better or worse without its exact p."
+)
 
 # ── sentences, in the order of a report ──────────────────────────────────────────────────────────────────────────────
 
@@ -129,8 +134,8 @@ def base_words(r: Results) -> list[str]:
         said = [f"No task has its {group} base attempts yet: nothing can be said so far."]
     elif fail:
         said = [
-            f"All-fail: {of(fail, whole)} tasks ({share(fail / whole)}). A group of {group} has nothing to learn from "
-            "them and drops them."
+            f"All-fail: {of(fail, whole, 'task')} ({share(fail / whole)}). A group of {group} that fails as a whole "
+            "teaches nothing, and is dropped."
         ]
     else:
         said = ["No task is all-fail: the group throws nothing away."]
@@ -273,25 +278,37 @@ def selector_words(r: Results) -> str:
     if not two.get("n"):
         return ""
     return (
-        f"A selector keeps 20 to 80%. The first two base attempts disagree on {of(two['count'], two['n'])} tasks "
+        f"A selector keeps 20 to 80%. The first two base attempts disagree on {of(two['count'], two['n'], 'task')} "
         f"({share(two['share'])} {within(two['wilson'])})."
     )
 
 
+def tier_words(r: Results) -> list[str]:
+    """Behind which walls the programs ran; nothing where none were run."""
+    said = [f"Graded in tier {r['tier']}: what it stops, and what not, stands in walls.py."] if r.get("tier") else []
+    if len(under := r.get("graded_under") or []) > 1:
+        said.append(f"Not all attempts were graded alike: {'; then '.join(under)}. --regrade brings all under one.")
+    return said
+
+
 def climb_words(r: Results) -> list[str]:
-    """The arms that climb the shown tests without the hidden ones: those whose gap excludes 0. Fresh draws cannot."""
+    """The arms whose hidden tests do not follow all the way: those whose gap excludes 0. Fresh draws cannot climb."""
     said = []
     for arm, row in (r.get("climb") or {}).items():
-        gap = ((row.get("against_resample") or row.get("moved")) or {}).get("gap") or {}
+        moved = row.get("against_resample") or row.get("moved") or {}
+        gap = moved.get("gap") or {}
         lo, hi = gap.get("interval") or (None, None)
         if arm == CONTROL or lo is None or lo <= 0:
             continue
         beside = f" beyond {CONTROL}'s" if row.get("against_resample") else ""
         on = f" on {plural(row['moved']['n'], 'task')}" if row.get("moved") else ""
+        least = (moved["hidden"].get("interval") or [moved["hidden"]["mean"]])[0]  # no width: the same on every task
+        follow = "and the hidden ones follow, not all the way" if (least or 0) > 0 else "without the hidden ones"
         said.append(
-            f"{arm} climbs the shown tests without the hidden ones: from the first to the last round{on} its share "
-            f"of programs that pass every shown test moved {points(gap['mean'])} points {within([lo, hi])} further "
-            f"than its mean share of hidden tests passed{beside}."
+            f"{arm} climbs the shown tests {follow}: from the first to the last round{on} its share of programs that "
+            f"pass every shown test moved {points(moved['shown']['mean'], sign=True)} points{beside}, its mean share "
+            f"of hidden tests passed {points(moved['hidden']['mean'], sign=True)}: {points(gap['mean'])} "
+            f"{within([lo, hi])} apart."
         )
     return said
 

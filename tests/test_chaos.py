@@ -87,8 +87,8 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
 
 
-# What a run that was disturbed may have otherwise: times and costs, and the tier that the last start's self-test chose.
-FREE = {"seconds", "cost", "tier"}
+# What a run that was disturbed may have otherwise: times and costs, and the tier that a start's self-test chose.
+FREE = {"seconds", "cost", "tier", "graded_under"}
 
 
 def numbers(results: Any) -> Any:

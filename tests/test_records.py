@@ -232,8 +232,8 @@ def test_a_line_without_its_end_leaves_nothing_aside(tmp_path):
 
 def test_attempts_without_their_settings_are_no_empty_folder(tmp_path):
     (tmp_path / ATTEMPTS).write_text("")
-    with pytest.raises(RecordsError, match="lost its config.json"):
-        Folder(tmp_path).config
+    with pytest.raises(RecordsError, match="has lost its config"):
+        assert Folder(tmp_path).config
 
 
 def test_no_run_says_so(tmp_path):

@@ -107,7 +107,14 @@ def test_the_positive_control_is_told_by_its_per_sample_rate() -> None:
     assert "0.14" in rows[0] and rows[0].split()[-1] in words.MEANING and rows[1].split()[-1] not in words.MEANING
 
 
-def test_a_climb_of_the_shown_tests_alone_is_said() -> None:
+@pytest.mark.parametrize(
+    ("hidden", "said"),
+    [
+        ("WWWW", "climbs the shown tests without the hidden ones"),
+        ("PWWW", "and the hidden ones follow, not all the way"),
+    ],
+)
+def test_a_climb_that_the_hidden_tests_do_not_follow_is_said(hidden: str, said: str) -> None:
     luck = random.Random(5)
     attempts = [a for task in names(60) for a in base(task)]
     for arm in ("resample", "solo"):
@@ -115,10 +122,11 @@ def test_a_climb_of_the_shown_tests_alone_is_said() -> None:
             for r in range(3):
                 for i in range(8):
                     shown = luck.random() < 0.04 + (0.2 * r if arm == "solo" else 0)
-                    attempts.append(attempt(task, arm, 0, r, i, visible="PPPPP" if shown else "WWWWW"))
+                    letters = {"visible": "PPPPP", "hidden": hidden} if shown else {"visible": "WWWWW"}
+                    attempts.append(attempt(task, arm, 0, r, i, **letters))
     text = told(attempts, arms=["resample", "solo"])
     well_formed(text)
-    assert "solo climbs the shown tests without the hidden ones" in text.replace("\n", " ")
+    assert said in text.replace("\n", " ")
     assert "resample climbs" not in text
     shares = [line for line in text.split("\n") if line.startswith("solo ")][1].split()[1:]
     assert float(shares[2]) > float(shares[0]) + 30 and shares[3:] == ["0.0"] * 3

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import builtins
-import copy
 import hashlib
 import itertools
 import os
@@ -34,6 +32,7 @@ from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
+import asserts
 from tasks import CLIP, LETTERS, Task, TaskError, Test, clip
 
 if sys.platform != "win32":  # there, all but the grader itself still works
@@ -431,165 +430,32 @@ def _numbers_match(got: bytes, expected: bytes, as_published: bool) -> bool:
 
 
 # ── asserts: the value comes out, the comparison stays outside ───────────────────────────────────────────────────────
-# `assert f(1)[0] == 2` is taken apart here, where no program runs. Its leaves, the largest expressions that start at a
-# name of the program (`f(1)[0]`), are evaluated beside the program and their values come back as plain data. What
-# is left (`… == 2`) is decided on this side, or in a clean process that has never run the program. Set-up
-# statements run beside the program; those that use nothing of it run in the clean process as well.
-# Nearly every assert is one leaf that equals a literal, and such a one needs no clean process unless its value holds
-# something that hostile contents could make slow to compare.
-# Left out: a helper of the set-up code that takes the program's own function and asserts inside runs beside the
-# program as a whole, so a program could make it lie.
+# Nearly every assert is one leaf that equals a literal, and such a one needs no judge (asserts.py) unless its value
+# holds something that hostile contents could make slow to compare.
 
-_BUILTINS = frozenset(dir(builtins))
 _LITERAL = object()  # no literal
-_GIVEN = "(**__given__)"
-_ASKED = 1000  # the most values that one assert may ask a program for
-
-# What runs in the clean process before the remainder of an assert.
-_JUDGE = """
-class __Asks__(Exception):
-    pass
+_ASKS = 10_000  # the most questions that one assert may put to a program
+_ROUNDS = 3  # so many times the CPU limit of a test, for all the processes in which one assert is decided
+_NOTHING = sandbox.encode({})
 
 
-def __ask__(leaf, **bound):
-    bound = __encode__(bound)
-    for known, where, value in __given__:
-        if known == leaf and where == bound:
-            return __decode__(value)
-    raise __Asks__(leaf, bound)
-"""
-_VERDICT = """
-try:
-    __value__ = bool({remainder})
-except __Asks__ as asks:
-    __value__ = asks.args
-except Exception:
-    __value__ = False
-"""
-
-
-class _Assert(NamedTuple):
-    """One test, taken apart."""
-
-    leaves: tuple[str, ...]  # each a piece of Python that leaves the value of one leaf in __value__
-    closed: bool  # the first leaf needs no name bound around it, so it can be evaluated unasked
-    literal: Any  # what the one leaf must equal, or _LITERAL
-    judge: str  # a piece of Python that leaves True, False, or the (leaf, bound names) it wants to know
-
-
-def _parse(text: str, where: str) -> list[ast.stmt]:
+def _apart(text: str, job: _Job, shadowed: frozenset[str]) -> asserts.Apart:
+    """Raises TaskError."""
     try:
-        return ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as why:
-        raise TaskError(f"{where} is not Python ({why}): {clip(text)!r}; mend or leave out this test") from None
+        return asserts.take_apart(text, job.setup, shadowed)
+    except asserts.NotATest as why:
+        raise TaskError(f"a test cannot be used: {why}: {clip(text)!r}; mend or leave out this test") from None
 
 
 @lru_cache(maxsize=4096)
-def _take_apart(text: str, setup: str, shadowed: frozenset[str]) -> _Assert:
-    """shadowed: built-in names that stand for the program's own functions. Raises TaskError if it is no assert."""
-    *statements, last = _parse(text, "a test") or [ast.Pass()]
-    if not isinstance(last, ast.Assert):
-        raise TaskError(f"a test does not end with an assert: {clip(text)!r}; mend or leave out this test")
-    statements = _parse(setup, "the set-up code") + statements
-    clean, cleanly = _clean_statements(statements, shadowed)
-    finder = _LeafFinder(clean, shadowed)
-    remainder = finder.visit(copy.deepcopy(last.test))
-    before = ast.unparse(ast.Module(statements, [])) + "\n"
-    leaves = tuple(before + leaf for leaf in finder.leaves) or (before + "__value__ = None",)
-    imports = "".join(f"import {name}\n" for name in sorted(finder.modules))
-    judge = imports + ast.unparse(ast.Module(cleanly, [])) + _VERDICT.format(remainder=ast.unparse(remainder))
-    return _Assert(leaves, not leaves[0].endswith(_GIVEN), _literal_beside_a_leaf(remainder), judge)
-
-
-def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
-
-
-def _clean_statements(statements: list[ast.stmt], shadowed: frozenset[str]) -> tuple[set[str], list[ast.stmt]]:
-    """The names that set-up statements bind without help of the program, and those statements."""
-    clean: set[str] = set()
-    cleanly = []
-    for statement in statements:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            module = getattr(statement, "module", None) or statement.names[0].name
-            bound = {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
-            is_clean = module.partition(".")[0] in sys.stdlib_module_names
-        else:
-            bound = _names(statement, ast.Store)
-            inner = set()
-            for node in ast.walk(statement):
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                    bound.add(node.name)
-                elif isinstance(node, ast.arg):
-                    inner.add(node.arg)
-            is_clean = _names(statement, ast.Load) <= (_BUILTINS - shadowed) | clean | bound | inner
-        if is_clean:
-            clean |= bound
-            cleanly.append(statement)
-        else:
-            clean -= bound
-    return clean, cleanly
-
-
-class _LeafFinder(ast.NodeTransformer):
-    """Replaces each leaf of an expression by a question, __ask__(number, names bound around it)."""
-
-    def __init__(self, clean: set[str], shadowed: frozenset[str]) -> None:
-        self.clean, self.shadowed = clean, shadowed
-        self.bound: list[str] = []  # by comprehensions and lambdas on the way down
-        self.leaves: list[str] = []
-        self.modules: set[str] = set()
-
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call) and self._of_the_program(node):
-            return self._leaf(node)
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            return self._inside(node, *(_names(generator.target, ast.Store) for generator in node.generators))
-        if isinstance(node, ast.Lambda):
-            return self._inside(node, {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)})
-        return self.generic_visit(node)
-
-    def _inside(self, node: ast.AST, *bound: set[str]) -> ast.AST:
-        before = len(self.bound)
-        self.bound += [name for names in bound for name in sorted(names)]
-        self.generic_visit(node)
-        del self.bound[before:]
-        return node
-
-    def _of_the_program(self, node: ast.expr) -> bool:
-        root, above = node, None
-        while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
-            root, above = (root.func if isinstance(root, ast.Call) else root.value), root
-        if not isinstance(root, ast.Name) or root.id in self.clean | self.modules or root.id in self.bound:
-            return False
-        if root.id in sys.stdlib_module_names and isinstance(above, ast.Attribute):
-            self.modules.add(root.id)  # nobody imports it here, and the program cannot be trusted to be it
-            return False
-        return root.id not in _BUILTINS or root.id in self.shadowed
-
-    def _leaf(self, node: ast.expr) -> ast.expr:
-        bound = sorted(_names(node, ast.Load) & set(self.bound))
-        text = ast.unparse(node)
-        if bound:
-            text = f"(lambda {', '.join(bound)}: {text}){_GIVEN}"
-        self.leaves.append(f"__value__ = {text}")
-        question = f"__ask__({len(self.leaves) - 1}{''.join(f', {name}={name}' for name in bound)})"
-        return ast.parse(question, mode="eval").body
-
-
-def _literal_beside_a_leaf(remainder: ast.expr) -> Any:
-    """The literal in `leaf == literal`, whichever stands first; _LITERAL where the assert is anything else."""
-    if isinstance(remainder, ast.Compare) and len(remainder.ops) == 1 and isinstance(remainder.ops[0], ast.Eq):
-        sides = (remainder.left, remainder.comparators[0])
-        for asked, other in (sides, sides[::-1]):
-            if isinstance(asked, ast.Call) and isinstance(asked.func, ast.Name) and asked.func.id == "__ask__":
-                try:
-                    value = ast.literal_eval(other)
-                    sandbox.encode(value)
-                except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, sandbox.BadValue):
-                    return _LITERAL
-                return value
-    return _LITERAL
+def _literal(text: str) -> Any:
+    """The value of a literal that can be compared on this side; _LITERAL where it is anything else."""
+    try:
+        value = ast.literal_eval(text)
+        sandbox.encode(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, sandbox.BadValue):
+        return _LITERAL
+    return value
 
 
 def _equal(data: bytes, literal: Any) -> bool | None:
@@ -646,7 +512,7 @@ class TestResult(NamedTuple):
 TestResult.__test__ = False  # type: ignore[attr-defined]  # for pytest, which takes the name for a test's
 
 
-RULES = 1  # goes up whenever the same program on the same tests could get another verdict
+RULES = 2  # goes up whenever the same program on the same tests could get another verdict
 _KEPT = 8192  # verdicts remembered
 _LARGE = 1 << 18  # bytes from which on an output is compared piece by piece, between other work
 
@@ -969,16 +835,16 @@ class Grader:
         self, worker: sandbox.Worker, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
     ) -> list[TestResult]:
         results: list[TestResult] = []
-        shadowed = frozenset(job.functions) & _BUILTINS
+        shadowed = frozenset(job.functions) & asserts.BUILTINS
         for tests in groups:
             if not all(r.passed for r in results):
                 break
             parts = []
             for test in tests:
-                part = _take_apart(test.input, job.setup, shadowed)
-                if not job.functions and part.leaves[0].endswith("__value__ = None"):
-                    own = frozenset(name for name in _BUILTINS if name in test.input and _defines(job.program, name))
-                    part = _take_apart(test.input, job.setup, own)
+                part = _apart(test.input, job, shadowed)
+                if not job.functions and not part.leaves:
+                    own = {name for name in asserts.BUILTINS if name in test.input and _defines(job.program, name)}
+                    part = _apart(test.input, job, frozenset(own))
                 parts.append(part)
             for few in [[part] for part in parts] if job.stop_at_first else [parts]:
                 if job.stop_at_first and not all(r.passed for r in results):
@@ -987,55 +853,159 @@ class Grader:
                 results += await self._values(worker, source, job, few)
         return results
 
-    async def _values(self, worker: sandbox.Worker, source: bytes, job: _Job, parts: list[_Assert]) -> list[TestResult]:
-        """Ask the program for leaves and the clean process for verdicts, in turns, until all asserts are decided."""
-        results: list[TestResult | None] = [None] * len(parts)
-        cpu = [0.0] * len(parts)
-        shown = [("", 0)] * len(parts)
-        given: list[list[tuple[int, bytes, bytes]]] = [[] for _ in parts]
-        no_names = sandbox.encode({})
-        # which leaf to ask for, with which names bound around it
-        asking = {at: (0, no_names) for at, part in enumerate(parts) if part.closed}
-        undecided = [at for at, part in enumerate(parts) if not part.closed]
-        while asking or undecided:
-            inputs = [_snippet(parts[at].leaves[leaf], bound) for at, (leaf, bound) in asking.items()]
-            outputs = []
-            if inputs:
-                worker.begin(source, sandbox.MODULE, job.limits._replace(output_bytes=4 * sandbox.VALUE_BYTES))
+    async def _values(
+        self, worker: sandbox.Worker, source: bytes, job: _Job, parts: list[asserts.Apart]
+    ) -> list[TestResult]:
+        """Put questions to the program and answers to the judge, in turns, until all asserts are decided."""
+        open_ = [_Open(part) for part in parts]
+        limits = job.limits._replace(output_bytes=4 * sandbox.VALUE_BYTES)
+        if quick := [one for one in open_ if one.part.is_one_question]:
+            worker.begin(source, sandbox.MODULE, limits)
+            inputs = [_snippet(one.part.question(), b"") for one in quick]
+            at = 0
+            async for output in _exchange(worker, inputs, last=True):
+                quick[at].take_value(output)
+                at += 1
+        while waiting := [one for one in open_ if one.result is None]:
+            late = [one.result for one in open_ if one.result and one.result.outcome == "timeout"]
+            if job.limits.timeouts and len(late) >= job.limits.timeouts:
+                for one in waiting:
+                    one.result = TestResult(False, "not_run", "not_run", one.cpu)
+                break
+            worker.begin(asserts.JUDGE.encode(), sandbox.MODULE, job.limits)
+            inputs = [_snippet(one.part.judge, one.known()) for one in waiting]
+            outputs = [output async for output in _exchange(worker, inputs, last=True)]
+            for one, output in zip(waiting, outputs, strict=True):
+                one.take_verdict(output)
+            if asking := [one for one in waiting if one.result is None and one.asks]:
+                worker.begin(source, sandbox.MODULE, limits)
+                inputs = [one.question() for one in asking]
                 outputs = [output async for output in _exchange(worker, inputs, last=True)]
-            for (at, (leaf, bound)), output in zip(asking.items(), outputs, strict=True):
-                part = parts[at]
-                cpu[at] += output.cpu_seconds
-                data, text = _value(output.stdout)
-                if output.outcome != "ended":
-                    named = f": {text}" if output.outcome == "bad_value" else ""
-                    results[at] = TestResult(False, output.outcome, output.outcome + named, cpu[at])
-                elif not data:  # it left with status 0 before there was a value
-                    results[at] = TestResult(False, "runtime_error", "runtime_error", cpu[at])
-                elif len(data) > sandbox.VALUE_BYTES or len(given[at]) >= _ASKED:
-                    results[at] = TestResult(False, "bad_value", "bad_value: too much of it", cpu[at])
-                else:
-                    given[at].append((leaf, bound, data))
-                    start = _clip_start(text, repr(part.literal)) if part.literal is not _LITERAL else 0
-                    shown[at] = (clip(text, start), start)
-                    equal = _equal(data, part.literal)
-                    if equal is None:
-                        undecided.append(at)
-                    else:
-                        results[at] = _assert_result(equal, shown[at], cpu[at])
-            asking = {}
-            if undecided:
-                worker.begin(_JUDGE.encode(), sandbox.MODULE, job.limits._replace(timeouts=0))
-                inputs = [_snippet(parts[at].judge, sandbox.encode(given[at], 1 << 40)) for at in undecided]
-                outputs = [output async for output in _exchange(worker, inputs, last=True)]
-                for at, output in zip(undecided, outputs, strict=True):
-                    verdict = _verdict(output, parts[at])
-                    if isinstance(verdict, bool):
-                        results[at] = _assert_result(verdict, shown[at], cpu[at])
-                    else:
-                        asking[at] = verdict
-            undecided = []
-        return [result for result in results if result is not None]
+                for one, output in zip(asking, outputs, strict=True):
+                    one.take_answers(output)
+            for one in waiting:
+                if one.result is None and one.cpu > _ROUNDS * job.limits.cpu_seconds:
+                    one.result = TestResult(False, "timeout", "timeout", one.cpu)
+        return [one.result for one in open_ if one.result is not None]
+
+
+class _Open:
+    """An assert that is being decided: what has been answered, and what is asked."""
+
+    def __init__(self, part: asserts.Apart) -> None:
+        self.part = part
+        self.given: list[tuple[tuple[int, bytes, bytes], bool, bytes | str]] = []  # question, whole, answer
+        self.asks: list[tuple[int, bytes, bytes]] = []  # all questions so far, those answered included
+        self.many = _ASKS  # new questions put at once: fewer, where one of them went wrong
+        self.whole: set[int] = set()  # leaves of which the program's value so far is an object of its own
+        self.guess = False
+        self.checked = False  # the judge has run without an answer
+        self.cpu = 0.0
+        self.result: TestResult | None = None
+
+    def fail(self, outcome: str, got: str = "") -> None:
+        self.result = TestResult(False, outcome, got or outcome, self.cpu)
+
+    def take_value(self, output: sandbox.Output) -> None:
+        """The answer to the only question there is."""
+        self.cpu += output.cpu_seconds
+        data, text = _value(output.stdout)
+        if output.outcome == "bad_value" and self.part.leaves and self.part.leaves[0].whole:
+            self.whole.add(0)
+        elif output.outcome != "ended":
+            self.fail(output.outcome, f"bad_value: {text}" if output.outcome == "bad_value" else "")
+        elif not data:  # it left with status 0 before there was a value
+            self.fail("runtime_error")
+        elif len(data) > sandbox.VALUE_BYTES:
+            self.fail("bad_value", "bad_value: too much of it")
+        else:
+            other = self.part.other
+            literal = _LITERAL if other is None else _literal(other)
+            start = _clip_start(text, repr(literal)) if literal is not _LITERAL else 0
+            equal = _equal(data, literal)
+            if equal is not None:
+                self.result = _assert_result(equal, (clip(text, start), start), self.cpu)
+            elif self.part.leaves:
+                self.given = [((0, _NOTHING, _NOTHING), False, data)]
+
+    def known(self) -> bytes:
+        """What the judge is given. It guesses in turns: one guess ends an `all` at once, and the other an `any`."""
+        self.guess = not self.guess
+        return sandbox.encode((self.guess, self.given), 1 << 40)
+
+    def take_verdict(self, output: sandbox.Output) -> None:
+        """What the judge says: passed or not, or what it wants to know."""
+        if output.outcome == "not_run":  # others have used up the time
+            self.asks = []
+            return
+        self.cpu += output.cpu_seconds
+        without, self.checked = not self.given, self.checked or not self.given
+        try:
+            said: Any = sandbox.decode(_value(output.stdout)[0], plain_only=True)
+        except ValueError:
+            if without:  # nothing of the program is in it
+                why = f"the set-up code of a test does not run by itself ({output.outcome})"
+                raise TaskError(f"{why}: {clip(self.part.judge)!r}; mend or leave out this test") from None
+            if not self.checked:  # does it fail by itself?
+                self.given, self.asks = [], []
+            elif output.outcome == "timeout":  # a value that takes that long to compare
+                self.fail("timeout")
+            else:
+                self.fail("wrong_answer", "a value that cannot be compared")
+            return
+        if isinstance(said, tuple):
+            passed, text = said
+            start = 0
+            self.result = _assert_result(passed, (clip(text, start), start), self.cpu)
+        elif len(said) > _ASKS:
+            self.fail("bad_value", "bad_value: too much of it")
+        else:
+            self.asks = said
+
+    def question(self) -> bytes:
+        """All questions so far and the next new ones, for one process: the program may keep what it was asked."""
+        asks = self.asks[: len(self.given) + self.many]
+        hows = [(leaf, leaf in self.whole) for leaf, _, _ in asks]
+        bound = [
+            {**sandbox.decode(first), **(sandbox.decode(more) if leaf in self.whole else {})}
+            for leaf, first, more in asks
+        ]
+        return _snippet(self.part.questions(hows), sandbox.encode(bound, 1 << 40))
+
+    def take_answers(self, output: sandbox.Output) -> None:
+        """The answers to question(). Where it went wrong, half as many are asked next; a single one has failed."""
+        if output.outcome == "not_run":
+            return
+        self.cpu += output.cpu_seconds
+        asks = self.asks[: len(self.given) + self.many]
+        data, text = _value(output.stdout)
+        if output.outcome == "ended" and data:
+            answers = _answers(data)
+            if len(answers) == len(asks):
+                self.given = [(ask, ask[0] in self.whole, answer) for ask, answer in zip(asks, answers, strict=True)]
+            else:
+                self.fail("runtime_error")
+            return
+        new = len(asks) - len(self.given)
+        if new > 1:
+            self.many = new // 2
+        elif output.outcome == "bad_value" and self.part.leaves[asks[-1][0]].whole and asks[-1][0] not in self.whole:
+            self.whole.add(asks[-1][0])
+        elif output.outcome == "bad_value":
+            self.fail("bad_value", f"bad_value: {text}")
+        else:
+            self.fail("runtime_error" if output.outcome == "ended" else output.outcome)
+
+
+def _answers(data: bytes) -> list[bytes | str]:
+    """The list of answers that a program's process has sent; empty where it is none."""
+    try:
+        answers = sandbox.decode(data, plain_only=True)
+    except ValueError:
+        return []
+    if not isinstance(answers, list) or not all(isinstance(answer, bytes | str) for answer in answers):
+        return []
+    return answers
 
 
 class _Job(NamedTuple):
@@ -1098,18 +1068,6 @@ def _value(stdout: bytes) -> tuple[bytes, str]:
     if len(stdout) < 4 + size:
         return b"", stdout.decode("utf-8", "replace")
     return stdout[4 : 4 + size], stdout[4 + size :].decode("utf-8", "replace")
-
-
-def _verdict(output: sandbox.Output, part: _Assert) -> bool | tuple[int, bytes]:
-    """What the clean process says: passed or not, or which leaf it wants to know, with which names bound."""
-    if output.outcome in ("timeout", "memory_limit"):
-        return False  # a value that takes that long to compare equals nothing
-    try:
-        answer: bool | tuple[int, bytes] = sandbox.decode(_value(output.stdout)[0], plain_only=True)
-    except ValueError:
-        why = f"the set-up code of a test does not run by itself ({output.outcome})"
-        raise TaskError(f"{why}: {clip(part.judge)!r}; mend or leave out this test") from None
-    return answer
 
 
 def _assert_result(equal: bool, shown: tuple[str, int], cpu: float) -> TestResult:

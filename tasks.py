@@ -5,7 +5,7 @@ the first n. `toy` is written out below, `code_contests` and `mbpp-bundle` come 
 and a path to a .jsonl or .parquet file is a task set of your own (its rows: see `own`).
 
 Left out here: how tests are compared and programs run (grader.py, sandbox.py), what a prompt says (swarm.py).
-This file imports nothing of the project, so that everything else may import it.
+This file imports next to nothing of the project, so that everything else may import it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
+
+import asserts
 
 KINDS = ("stdio", "assert", "sql")
 
@@ -917,6 +919,11 @@ def _own_task(row: Any, where: str, options: Options) -> Task:
             test = _own_test(one, kind, source)
             if isinstance(test, str):
                 wrong(name, f"test {number}: {test}")
+            if kind == "assert":
+                try:
+                    asserts.take_apart(test.input, text("setup"), asserts.BUILTINS.intersection(functions))
+                except asserts.NotATest as why:
+                    wrong(name, f"test {number}: {why}")
             made.append(test)
         return tuple(made)
 

@@ -335,20 +335,7 @@ def asserts(request, shared):
     return known.__getitem__
 
 
-def test_what_the_program_is_told():
-    """What goes into the program's process holds the call and nothing of what is wanted."""
-    part = grader._take_apart("assert round(f(12), 2) == 98765", "limit = 777", frozenset())
-    assert "f(12)" in part.leaves[0] and not any("98765" in leaf for leaf in part.leaves)
-    assert "98765" in part.judge and "f(12)" not in part.judge
-    part = grader._take_apart("assert all(f(x) == y for x, y in [(1, 98765)])", "", frozenset())
-    assert part.leaves == ("\n__value__ = (lambda x: f(x))(**__given__)",) or "98765" not in "".join(part.leaves)
-    assert not part.closed
-
-
 def test_literals_need_no_clean_process():
-    apart = [grader._take_apart(f"assert f(1) == {x}", "", frozenset()) for x in ("[1, {2: (3,)}]", "{1}", "-1.5")]
-    assert [part.literal for part in apart] == [[1, {2: (3,)}], {1}, -1.5]
-    assert grader._take_apart("assert f(1) == g(1)", "", frozenset()).literal is grader._LITERAL
     assert grader._equal(sandbox.encode(1.0), 1) is True
     assert grader._equal(sandbox.encode([1, "a"]), [1, "b"]) is False
     assert grader._equal(sandbox.encode({2, 1}), {1, 2}) is True

@@ -1,0 +1,231 @@
+"""Asserts of every shape: what the program is told, what is decided without it, and what it cannot forge."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+
+import asserts
+import grader
+import sandbox
+from tasks import TaskError
+
+
+def told(text: str, setup: str = "") -> str:
+    """All that goes into the program's process, whatever it answers."""
+    part = asserts.take_apart(text, setup)
+    asks = [(number, False) for number in range(len(part.leaves))]
+    return part.questions(asks) + (part.question() if part.is_one_question else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("assert round(f(12), 2) == 98765", "f(12)"),
+        ("assert all(f(x) == y for x, y in [(1, 98765)])", "lambda x: f(x)"),
+        ("wanted = 98765\nassert f(3) == wanted", "f(3)"),
+        ("limit = 3\nwanted = [98765]\nassert f(limit) == wanted", "limit = 3"),
+        ("def right(n): return n * 98765\nassert f(3) == right(3)", "f(3)"),
+        ("cases = [(3, 98765)]\nassert all(f(a) == b for a, b in cases)", "f(a)"),
+        ("xs = [3, 1]\nwanted = [98765]\nsort(xs)\nassert xs == wanted", "sort(xs)"),
+        ("assert [f(x) for x in (1, 2)] == [98765, 2]", "f(x)"),
+        ("from math import *\nwanted = 98765\nassert floor(f(3)) == wanted", "f(3)"),
+        ("assert all(f(x).startswith(p) for x, p in [(1, '98765')])", "f(x)"),
+    ],
+)
+def test_what_the_program_is_told(text: str, asked: str):
+    assert asked in told(text) and "98765" not in told(text)
+
+
+def test_what_is_asked_in_one_question():
+    part = asserts.take_apart("assert f(1)[0] == [1, {2: (3,)}]")
+    assert part.is_one_question and part.other == "[1, {2: (3,)}]" and part.question() == "__value__ = f(1)[0]"
+    assert asserts.take_apart("assert f(1) == g(1)").other is None
+    assert not asserts.take_apart("assert all(f(x) for x in (1, 2))").is_one_question
+
+
+PROGRAM = """
+import sys, collections
+def add(a, b): return a + b
+def same(x): return x
+def nine(x): return x * x
+def sort_it(xs): xs.sort()
+def sorted_copy(xs): return sorted(xs)
+def fib():
+    a, b = 0, 1
+    for _ in range(50):
+        yield a
+        a, b = b, a + b
+def checked(x):
+    if x < 0: raise ValueError("negative")
+    return x
+class Queue:
+    def __init__(self): self.items = []
+    def put(self, x): self.items.append(x)
+    def get(self): return self.items.pop(0)
+    def size(self): return len(self.items)
+class Stack(Queue):
+    def push(self, x): self.items.append(x)
+    def pop(self): return self.items.pop()
+count = 0
+def once():
+    global count
+    count += 1
+    return count
+Point = collections.namedtuple("Point", "x y")
+def point(): return Point(1, 2)
+"""
+RAISES = """
+def raises(call, kind=Exception):
+    try:
+        call()
+    except kind:
+        return True
+    return False
+"""
+RIGHT = [
+    ("wanted = 9\nassert nine(3) == wanted", ""),
+    ("a = [3, 1, 2]\nsort_it(a)\nassert a == [1, 2, 3]", ""),
+    ("a = [3, 1, 2]\nb = a\nsort_it(b)\nassert a == [1, 2, 3]", ""),
+    ("a = [3, 1, 2]\nb = sorted_copy(a)\nassert a == [3, 1, 2] and b == [1, 2, 3]", ""),
+    ("out = []\nfor x in (1, 2):\n    out.append(nine(x))\nassert out == [1, 4]", ""),
+    ("d = {}\nd['a'] = nine(2)\nassert d == {'a': 4}", ""),
+    ("queue = Queue()\nqueue.put(1)\nassert queue.get() == 1", ""),
+    ("list = Queue()\nlist.put(1)\nassert list.size() == 1", ""),
+    ("sum = add(1, 2)\nassert sum == 3", ""),
+    ("import functools\nnine = functools.lru_cache(nine)\nassert nine(3) == 9", ""),
+    ("s = Stack()\nassert s.push(1) is None and s.pop() == 1", ""),
+    ("s = Stack()\nassert (s.push(1), s.push(2), s.pop()) == (None, None, 2)", ""),
+    ("assert once() == 1 and once() == 2", ""),
+    ("assert [once() for _ in range(3)] == [1, 2, 3]", ""),
+    ("g = fib()\nassert next(g) == 0", ""),
+    ("assert raises(lambda: checked(-1))", RAISES),
+    ("assert raises(lambda: checked(-1), ValueError) and checked(2) == 2", RAISES),
+    ("assert not raises(lambda: checked(1), ValueError)", RAISES),
+    ("assert (y := nine(3)) == 9 and same(y) == 9", ""),
+    ("assert same('abc').upper().startswith('AB')", ""),
+    ("assert all(same(i) == i for i in range(1500))", ""),
+    ("assert [once() for _ in range(1000)] == list(range(1, 1001))", ""),
+    ("assert any(same(i) == 700 for i in range(1500))", ""),
+    ("a = [2, 1]\nassert same(a) == [2, 1] and a == [2, 1]", ""),
+    ("a = [2, 1]\nassert sort_it(a) is None and a == [1, 2]", ""),
+    ("x = 0\nwhile checked(x) is not None and same(x) is None:\n    x += 1\nassert same(x) == 0", ""),
+    ("assert same(nine(2)) + len(sorted_copy([1, 2])) == 6", ""),
+    ("assert point() == (1, 2) and point()[0] == 1", ""),
+    ("assert type(same(1)) is int", ""),
+    ("from math import *\nassert floor(same(2.5)) == 2", ""),
+    ("import random\nrandom.seed(3)\nr = random.random()\nassert same(r) == r", ""),
+    ("def twice(x): return nine(x) * 2\nassert twice(3) == 18", ""),
+    ("assert Stack().size() == 0", ""),
+    ("assert nine(3) == base ** 2", "base = 3"),
+    ("assert list(map(nine, [1, 2])) == [1, 4] and callable(nine)", ""),
+    ("assert sorted([3, -1, 2], key=nine) == [-1, 2, 3]", ""),
+    ("def agrees(candidate): return candidate(3) == 9 and candidate(x=2) == 4\nassert agrees(nine)", ""),
+    ("x = nine(3)\nassert x == 9 and [x] == [9]", ""),
+]
+ANY = """
+class Any:
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+    def __bool__(self): return True
+    def __getattr__(self, name): return lambda *a, **k: True
+"""
+WRONG = [
+    ("def f(x): return globals()['wanted']", "wanted = 98765\nassert f(3) == wanted", ""),
+    ("def f(x): return globals().get('cases', [(0, 1)])[0][1]",
+     "cases = [(3, 9)]\nassert all(f(a) == b for a, b in cases)", ""),
+    ("import sys\ndef f(x): return max(c for c in sys._getframe(1).f_code.co_consts if type(c) is int)",
+     "assert f(3) == 98765", ""),
+    ("def f(x): return 0", "assert all(raises(lambda: f(x)) for x in [-1, -2])", RAISES),
+    ("def f(x): return 1", "assert f(1) == 1 and raises(lambda: f(-1))", RAISES),
+    ("def f(xs): pass", "a = [3, 1, 2]\nf(a)\nassert a == [1, 2, 3]", ""),
+    ("def f(xs): xs.sort(); return xs", "a = [3, 1, 2]\nb = f(a)\nassert a == [3, 1, 2] and b == [1, 2, 3]", ""),
+    ("def f(xs): xs.clear(); return xs", "a = [3, 1, 2]\nassert f(a) == sorted(a)", ""),
+    ("def add(a, b): return None", "sum = add(1, 2)\nassert sum is not None", ""),
+    ("n = 0\ndef once():\n    global n\n    n += 1\n    return n", "assert once() == 1 and once() == 1", ""),
+    ("import math\nmath.pi = 7\ndef f(x): return 7", "from math import *\nassert f(3) == pi", ""),
+    (ANY + "def f(x): return Any()", "assert f(3).startswith('abc')", ""),
+    (ANY + "def f(x): return Any()", "assert f(3).issubset({1})", ""),
+    (ANY + "def f(x): return Any()", "assert f(3) == 9", ""),
+    (ANY + "def f(x): return Any()", "assert f(3) and 9 in [f(2)]", ""),
+    (ANY + "def f(x): return [Any()]", "x = f(3)\nassert x == [9]", ""),
+    ("def f(x): return ['x' * (2**20 - 20)]", "assert [f(x) for x in f(3)] == [1]", ""),
+    ("def f(x): return ['x' * (2**19)] * 3", "assert [f(i) for i in range(60)] == [0]", ""),
+    ("def f(x): return 'exit'", "import builtins\nassert getattr(builtins, f(3))() == 1", ""),
+    (ANY + "def f(x): return Any()", "def agrees(candidate): return candidate(3) == 9\nassert agrees(f)", ""),
+    (ANY + "f = Any()", "assert f == 9 and f", ""),
+    ("def f(x): return x", "assert list(map(f, [1, 2])) == [1, 4]", ""),
+    ("def f(x): raise SystemExit", "assert raises(lambda: f(3), ValueError)", RAISES),
+]  # fmt: skip
+REFUSED = [
+    ("ok = f(3) == 98765\nassert ok", "compare in the assert"),
+    ("bad = []\nfor a, b in [(1, 1)]:\n    if f(a) != b: bad.append(a)\nassert not bad", "compare in the assert"),
+    ("for a, b in [(1, 1)]:\n    assert f(a) == b\nassert True", "compare in the assert"),
+    ("def check(candidate):\n    assert candidate(3) == 9\ncheck(f)\nassert True", "check would assert"),
+    ("x = [1]\ny = f(x)\nassert y == x and y is not x", "one object"),
+    ("assert f([1]) is f([1])", "one object"),
+    ("assert eval(f(3)) == 24", "eval would run"),
+    ("from solution import *\nassert f(3) == 9", "binds names"),
+    ("f(1)", "does not end with an assert"),
+    ("return 3\nassert f(1)", "not Python"),
+]
+
+
+@pytest.fixture(scope="module")
+def run():
+    """(program, text, setup) -> result, all by one grader."""
+    cases = [(PROGRAM, *case) for case in RIGHT] + WRONG
+
+    async def work():
+        async with grader.Grader(workers=2, limits=sandbox.Limits(cpu_seconds=2.0)) as judge:
+            jobs = [judge.run(program, [text], "assert", setup) for program, text, setup in cases]
+            return dict(zip(cases, [one for (one,) in await asyncio.gather(*jobs)], strict=True))
+
+    return asyncio.run(work()).__getitem__
+
+
+@pytest.mark.parametrize(("text", "setup"), RIGHT)
+def test_a_right_program_passes(run, text: str, setup: str):
+    python: dict = {}
+    exec(PROGRAM + setup, python)
+    exec(text, python)  # as plain Python has it
+    result = run((PROGRAM, text, setup))
+    assert result.outcome == "pass", result
+
+
+@pytest.mark.parametrize(("program", "text", "setup"), WRONG)
+def test_a_wrong_program_fails_and_stops_nothing(run, program: str, text: str, setup: str):
+    assert not run((program, text, setup)).passed
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED)
+def test_what_could_be_forged_is_refused(text: str, why: str):
+    with pytest.raises(asserts.NotATest, match=why):
+        asserts.take_apart(text)
+
+
+def test_what_is_refused_is_bad_input_and_no_failure_of_the_program():
+    async def work():
+        async with grader.Grader(workers=1) as judge:
+            return await judge.run("def f(x): return x", ["ok = f(3) == 3\nassert ok"], "assert")
+
+    with pytest.raises(TaskError, match=r"compare in the assert at the end.*mend or leave out this test"):
+        asyncio.run(work())
+
+
+def test_what_one_assert_costs_is_bounded():
+    """Values made to be slow to compare, and one call too many among several: both run out of time, three times."""
+    hash_alike = f"def f(n): return [k * {sys.hash_info.modulus} for k in range(40_000)]"
+    endless = "def f(n):\n    while n > 3: pass\n    return n"
+    slow = [f"assert set(f({k})) == {{1}}" for k in range(8)]
+    spin = [f"assert f(1) == 1 and f(2) == 2 and f({k}) == 9" for k in range(5, 13)]
+
+    async def work():
+        async with grader.Grader(workers=1, limits=sandbox.Limits(cpu_seconds=0.3)) as judge:
+            jobs = ((hash_alike, slow), (endless, spin))
+            return [[r.outcome for r in await judge.run(*job, "assert")] for job in jobs]
+
+    for outcomes in asyncio.run(work()):
+        assert outcomes == ["timeout"] * 3 + ["not_run"] * 5

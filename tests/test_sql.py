@@ -632,6 +632,28 @@ def test_the_correlation_by_hand():
     assert sql_calibrate.correlation([(0.0, False, str(k)) for k in range(9)])["r"] is None
 
 
+UNESTIMABLE = {
+    "one fitness for all, up to the rounding of its mean": [(0.1, k) for k in range(5)],
+    "one rate for all": [(k / 10, 3) for k in range(5)],
+    "on a line": [(0.0, 0), (0.25, 1), (0.5, 2), (0.75, 3)],
+    "on a falling line": [(0.75, 0), (0.5, 1), (0.25, 2), (0.0, 3)],
+    "two distinct points": [(0.0, 0), (0.0, 0), (0.0, 0), (0.7, 3)],
+    "two distinct points, often": [(0.3, 1)] * 40 + [(0.1, 6)] * 40,
+    "three tasks": [(0.0, 0), (0.5, 3), (0.2, 5)],
+}
+
+
+@pytest.mark.parametrize("points", UNESTIMABLE.values(), ids=UNESTIMABLE)
+def test_no_correlation_without_an_interval(points):
+    """Points: the fitness of a task's wrong attempts, and how many of its 8 attempts pass. A warning is an error."""
+    rows = [(1.0, True, str(i)) for i, (_, passes) in enumerate(points) for _ in range(passes)]
+    rows += [(fitness, False, str(i)) for i, (fitness, passes) in enumerate(points) for _ in range(8 - passes)]
+    assert sql_calibrate.correlation(rows) == {"n": len(points), "r": None, "interval": None, "p_value": None}
+    off_the_line = [*rows, (1.0, True, "more"), (0.9, False, "more")]
+    found = sql_calibrate.correlation(off_the_line)
+    assert found["r"] is None or -1 < found["interval"][0] < found["r"] < found["interval"][1] < 1
+
+
 # ── the real command ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 

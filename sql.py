@@ -19,7 +19,7 @@ import math
 import os
 import re
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 FAILS, EMPTY, OPEN = "gold query fails", "empty gold result", "gold not determined by the data"
 TOLERANCE = 1e-6  # between two numbers that are not both integers
 ROUNDING = 1e-12  # relative: what the order of a sum may change in a large float
+CHOICES = 32  # rows that a row may be paired with, on average, where the best pairing is looked for
 
 
 # ── the sandbox's side: one fixed program ────────────────────────────────────────────────────────────────────────────
@@ -336,7 +337,9 @@ def _is_table(rows: Any) -> bool:
     """Whether a value is rows of one width of what SQLite knows: SQLite itself may have been taken over."""
 
     def is_cell(value: Any) -> bool:
-        return value is None or (type(value) in (int, float, str, bytes) and value == value)
+        if type(value) is int:
+            return -(2**63) <= value < 2**63
+        return value is None or (type(value) in (float, str, bytes) and value == value)
 
     return type(rows) is list and all(
         type(row) is tuple and len(row) == len(rows[0]) and all(map(is_cell, row)) for row in rows
@@ -507,78 +510,131 @@ def tied(up: list[tuple[Any, ...]], down: list[tuple[Any, ...]]) -> list[tuple[i
 
 def close(a: float, b: float) -> bool:
     """Whether two numbers are one: integers exactly, others within 1e-6, or what rounding does to a large sum."""
-    if a == b:
-        return True
     if isinstance(a, int) and isinstance(b, int):
-        return False
-    return abs(a - b) <= max(TOLERANCE, ROUNDING * max(abs(a), abs(b))) < math.inf
+        return a == b
+    return _is_near(a, b)
+
+
+def _is_near(a: float, b: float) -> bool:
+    return a == b or abs(a - b) <= max(TOLERANCE, ROUNDING * max(abs(a), abs(b))) < math.inf
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-def _named(value: Any) -> tuple[str, Any]:
-    """A value that equals none of another type."""
-    return type(value).__name__, value
+def _numbered(values: Iterable[Any]) -> dict[Any, int]:
+    """A name for every number among the values: numbers that are close, or that a chain of close ones links, share it.
 
-
-def _numbered(columns: Sequence[Any]) -> tuple[dict[Any, int], bool]:
-    """Numbers that lie close together under one name; and whether some of one name are not close to each other."""
+    Integers equal themselves alone, and only what is no integer can link them.
+    """
+    numbers = [value for value in values if _is_number(value)]
+    broken = {value for value in numbers if isinstance(value, float)}
     names: dict[Any, int] = {}
-    chained, name = False, -1
-    values = sorted({value for value in columns if _is_number(value)})
-    first = last = values[0] if values else 0
-    for value in values:
-        if name < 0 or not close(last, value):
-            first, name = value, name + 1
-        elif not close(first, value):
-            chained = True
-        names[value], last = name, value
-    return names, chained
+    stretch: list[Any] = []
+
+    def end() -> None:
+        one_each = broken.isdisjoint(stretch)
+        start = len(names)
+        names.update((value, start + i * one_each) for i, value in enumerate(stretch))
+
+    for value in sorted(set(numbers)):
+        if stretch and not _is_near(stretch[-1], value):
+            end()
+            stretch = []
+        stretch.append(value)
+    end()
+    return names
+
+
+def _are_one(numbers: Sequence[Any]) -> bool:
+    """Whether each of some numbers is close to each."""
+    return _is_near(min(numbers), max(numbers)) and not _integers_differ(numbers)
+
+
+def _integers_differ(numbers: Iterable[Any]) -> bool:
+    return len({number for number in numbers if isinstance(number, int)}) > 1
 
 
 def same_rows(gold: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]]) -> bool:
-    """Whether two results hold the same rows, in whatever order."""
+    """Whether two results hold the same rows, in whatever order: every row has a partner of its own that is close.
+
+    Exact, in about the time of sorting them, wherever being close is passed on from one number to the next, or is not
+    in one column alone. Where numbers that are linked and not close stand in several columns of like rows, these rows
+    are first paired in sorted order; where that is not it, the best pairing decides, if a row has 32 rows to choose
+    from on average (as it has among 32 rows), and else they are not the same.
+    """
     if len(gold) != len(rows) or (gold and len(gold[0]) != len(rows[0])):
         return False
-    if not gold:
+    if not gold or not gold[0]:
         return True
-    chained = False
     sides: list[list[list[Any]]] = [[], []]
     for one, other in zip(zip(*gold, strict=True), zip(*rows, strict=True), strict=True):
-        names, loose = _numbered((*one, *other))
-        chained |= loose
+        names = _numbered(itertools.chain(one, other))
         for side, column in zip(sides, (one, other), strict=True):
-            side.append([("#", names[value]) if _is_number(value) else _named(value) for value in column])
-    ours, theirs = (list(zip(*side, strict=True)) for side in sides)
-    if Counter(ours) != Counter(theirs):
+            side.append([("#", names[value]) if _is_number(value) else value for value in column])
+    like: dict[Any, tuple[list[Any], list[Any]]] = defaultdict(lambda: ([], []))
+    for i, (columns, group) in enumerate(zip(sides, (gold, rows), strict=True)):
+        for name, row in zip(zip(*columns, strict=True), group, strict=True):
+            like[name][i].append(row)
+    if any(len(ours) != len(theirs) for ours, theirs in like.values()):
         return False
-    return not chained or _pairs_up(gold, rows, ours, theirs)
+    return _pair_up(list(like.values()))
 
 
-def _pairs_up(
-    gold: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]], ours: list[Any], theirs: list[Any]
-) -> bool:
-    """Whether every row has a partner of its own that is close in all columns: numbers stand so near to each other
-    that being close is not passed on from one to the next."""
+def _pair_up(groups: list[tuple[list[Any], list[Any]]]) -> bool:
+    """Whether the rows of every group, as many on both sides, pair up. Rows of a group differ by numbers alone."""
+    open_rows: tuple[list[Any], list[Any]] = [], []  # of the groups that sorting does not settle
+    for k, (ours, theirs) in enumerate(groups):
+        both = [*ours, *theirs]
+        loose = [
+            at for at, value in enumerate(both[0]) if _is_number(value) and not _are_one([row[at] for row in both])
+        ]
+        sides = [sorted([row[at] for at in loose] for row in side) for side in (ours, theirs)]
+        if all(close(a, b) for one, other in zip(*sides, strict=True) for a, b in zip(one, other, strict=True)):
+            continue
+        if len(loose) == 1 and not _integers_differ(row[loose[0]] for row in both):
+            return False  # on a line no pairing is better than the sorted one
+        for side, found in zip((ours, theirs), open_rows, strict=True):
+            found += [(k, *(value if _is_number(value) else 0 for value in row)) for row in side]
+    return not open_rows[0] or _most_pairs(*open_rows) == len(open_rows[0])
+
+
+def _most_pairs(ours: list[tuple[float, ...]], theirs: list[tuple[float, ...]]) -> int | None:
+    """How many rows of numbers pair up at best, close in every column. None where that is too much to try."""
     import numpy as np
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    like: dict[Any, list[int]] = defaultdict(list)
-    for i, name in enumerate(theirs):
-        like[name].append(i)
-
-    def near(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-        return all(close(a, b) for a, b in zip(one, other, strict=True) if _is_number(a))
-
-    edges = [(i, j) for i, name in enumerate(ours) for j in like[name] if near(gold[i], rows[j])]
-    if not edges:
-        return False
-    at = np.array(edges).T
-    graph = csr_matrix((np.ones(len(edges)), at), shape=(len(gold), len(rows)))
-    return bool((maximum_bipartite_matching(graph, perm_type="column") >= 0).all())
+    ids: dict[int, int] = {}  # of integers: as floats large ones are not exact
+    columns = []
+    for column in zip(zip(*ours, strict=True), zip(*theirs, strict=True), strict=True):
+        one, other = (np.array(side, dtype=float) for side in column)
+        whole = [np.array([ids.setdefault(v, len(ids)) if isinstance(v, int) else -1 for v in side]) for side in column]
+        columns.append((one, other, *whole))
+    windows = []  # of a column: its order, and where in it the candidates of each row begin and end
+    for one, other, *_ in columns:
+        order = np.argsort(other, kind="stable")
+        reach = 1.001 * np.maximum(TOLERANCE, ROUNDING * np.where(np.isinf(one), 0, np.abs(one)))
+        low, high = (
+            np.searchsorted(other[order], one - reach, "left"),
+            np.searchsorted(other[order], one + reach, "right"),
+        )
+        windows.append((int((high - low).sum()), order, low, high - low))
+    total, order, low, many = min(windows, key=lambda window: window[0])
+    if total > CHOICES * len(ours):
+        return None
+    at = np.repeat(np.arange(len(ours)), many)
+    to = order[np.arange(total) - np.repeat(np.cumsum(many) - many - low, many)]
+    for one, other, *whole in columns:
+        a, b, i, j = one[at], other[to], whole[0][at], whole[1][to]
+        bound = np.maximum(TOLERANCE, ROUNDING * np.maximum(np.abs(a), np.abs(b)))
+        with np.errstate(invalid="ignore"):  # of two infinities
+            near = (a == b) | ((np.abs(a - b) <= bound) & np.isfinite(bound))
+        keep = np.where((i >= 0) & (j >= 0), i == j, near)
+        at, to = at[keep], to[keep]
+    graph = csr_matrix((np.ones(len(at)), (at, to)), shape=(len(ours), len(theirs)))
+    return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())
 
 
 def matches(answer: Answer, rows: list[tuple[Any, ...]]) -> bool:
@@ -587,7 +643,9 @@ def matches(answer: Answer, rows: list[tuple[Any, ...]]) -> bool:
         return same_rows(answer.rows, rows)
     if len(rows) != len(answer.rows):
         return False
-    return all(same_rows(answer.rows[start:end], rows[start:end]) for start, end in answer.blocks)
+    places = [k for k, (start, end) in enumerate(answer.blocks) for _ in range(start, end)]
+    ours, theirs = ([(k, *row) for k, row in zip(places, side, strict=True)] for side in (answer.rows, rows))
+    return same_rows(ours, theirs)
 
 
 def cell_f1(gold: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]]) -> float:
@@ -595,14 +653,34 @@ def cell_f1(gold: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]]) ->
     sides = [[value for row in side for value in row] for side in (gold, rows)]
     if not sides[0] and not sides[1]:
         return 1.0
-    numbers = [sorted(value for value in side if _is_number(value)) for side in sides]
-    others = [Counter(_named(value) for value in side if not _is_number(value)) for side in sides]
+    numbers = [[value for value in side if _is_number(value)] for side in sides]
+    others = [Counter(value for value in side if not _is_number(value)) for side in sides]
     shared = (others[0] & others[1]).total() + _paired(*numbers)
     return 2 * shared / (len(sides[0]) + len(sides[1]))
 
 
 def _paired(ours: list[float], theirs: list[float]) -> int:
-    """How many of two sorted lists of numbers pair up: on a line, taking the first that is close is best."""
+    """How many of two lists of numbers pair up at best; where large integers are linked by too many numbers that are
+    none, how many do in sorted order."""
+    names = _numbered(itertools.chain(ours, theirs))
+    like: dict[int, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for i, side in enumerate((ours, theirs)):
+        for value in sorted(side):
+            like[names[value]][i].append(value)
+    pairs = 0
+    left: tuple[list[float], list[float]] = [], []
+    for one, other in like.values():
+        if one and other and _integers_differ((*one, *other)):
+            left[0].extend(one)
+            left[1].extend(other)
+        else:
+            pairs += _paired_in_order(one, other)
+    best = _most_pairs([(value,) for value in left[0]], [(value,) for value in left[1]]) if left[0] else 0
+    return pairs + (_paired_in_order(*map(sorted, left)) if best is None else best)
+
+
+def _paired_in_order(ours: list[float], theirs: list[float]) -> int:
+    """How many of two sorted lists pair up: on a line, taking the first that is close is best."""
     i = j = pairs = 0
     while i < len(ours) and j < len(theirs):
         if close(ours[i], theirs[j]):

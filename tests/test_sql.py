@@ -333,16 +333,71 @@ def by_hand(gold: list[tuple[Any, ...]], rows: list[tuple[Any, ...]]) -> int:
 
 
 CELLS = st.one_of(st.none(), st.sampled_from([0, 1, 0.0, 0.7e-6, 1.4e-6, 2.1e-6, 1.0, "0", "a", b"a"]))
+B = 10**15  # where rounding may change a float by a thousand, and an integer by nothing
+LARGE = st.sampled_from([B, B + 1, B + 1_999, float(B), B + 700.0, B + 1500.0, float("inf"), 2**62, 2.0**62, 2**62 + 1])
+TABLES = st.one_of(
+    *(st.lists(st.tuples(*cells), max_size=5) for cells in ([CELLS] * 2, [CELLS] * 3, [LARGE], [LARGE, CELLS]))
+)
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(CELLS, CELLS), max_size=5), st.lists(st.tuples(CELLS, CELLS), max_size=5))
-def test_rows_and_cells_pair_up_as_well_as_they_can(gold, rows):
+@settings(max_examples=300, deadline=None)
+@given(TABLES, TABLES, st.lists(st.sampled_from([0.0, 0.7e-6, -0.7e-6, 900.0]), min_size=5, max_size=5), st.booleans())
+def test_rows_and_cells_pair_up_as_well_as_they_can(gold, rows, moves, alike):
+    if alike:  # two tables by themselves are hardly ever one
+        rows = [
+            tuple(value + move if type(value) is float or value in (B, 2**62) else value for value in row)
+            for row, move in zip(gold[::-1], moves, strict=False)
+        ]
+    elif gold and rows and len(gold[0]) != len(rows[0]):
+        assert not same_rows(gold, rows)
+        return
     assert same_rows(gold, rows) is (len(gold) == len(rows) and by_hand(gold, rows) == len(gold))
     ones = [[(value,) for row in side for value in row][:5] for side in (gold, rows)]
     if all(ones):
         assert cell_f1(*ones) == pytest.approx(2 * by_hand(*ones) / (len(ones[0]) + len(ones[1])))
     assert cell_f1(gold, rows) == cell_f1(rows, gold)
+
+
+@pytest.mark.parametrize("n", [3_000, pytest.param(26_000, marks=pytest.mark.slow)])
+def test_a_hostile_result_costs_the_host_little(n):
+    """Up to as many rows as a result can have, so near to each other that being close is not passed on."""
+    rng = random.Random(0)
+    step = 1.2e-6 / n
+    pairs = [(rng.random() * 5e-6, rng.random() * 5e-6) for _ in range(n)]
+    spread = [(a * 1e4, b * 1e4) for a, b in pairs]
+
+    def moved(rows: list[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [(a + rng.uniform(-0.9e-6, 0.9e-6), b + rng.uniform(-0.9e-6, 0.9e-6)) for a, b in rows][::-1]
+
+    tables: list[tuple[Any, Any, bool, float]] = [
+        ([(0.0,)] * n, [(i * step,) for i in range(n)], False, 5 / 6),
+        ([(i * step,) for i in range(n)], [(i * step + 0.9e-6,) for i in range(n)], True, 1.0),
+        (spread, moved(spread), True, 1.0),
+        (pairs, moved(pairs), False, 1.0),  # perhaps the same: beyond the bound nobody looks
+        ([(0.0, 0.0), (0.9e-6, 0.9e-6)] * (n // 2), [(0.9e-6, 0.0), (1.8e-6, -0.9e-6)] * (n // 2), False, 1.0),
+        ([(B + i,) for i in range(n)], [(float(B + i),) for i in range(n)], True, 1.0),
+        ([(B + i,) for i in range(n)], [(B + i + 0.5,) if i % 2 else (B + i,) for i in range(n)], True, 1.0),
+        ([(None,) * 1000] * 500, [(None,) * 1000] * 500, True, 1.0),
+        ([()] * n, [()] * n, True, 1.0),
+    ]
+    peak, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    for gold, rows, same, f1 in tables:
+        assert same_rows(gold, rows) is same
+        assert cell_f1(gold, rows) == pytest.approx(f1, abs=1e-3)
+        blocks = [(i, i + 2) for i in range(0, len(gold), 2)]
+        sql.matches(sql.Answer(gold, blocks), rows)
+    assert time.process_time() - began < 20 * n / 26_000 + 5  # it takes a third of that
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 200 << 10  # KiB
+
+
+def test_up_to_32_like_rows_are_paired_as_well_as_they_can():
+    rng = random.Random(1)
+    places = [(i % 6 * 0.9e-6, i // 6 * 0.9e-6) for i in range(32)]
+    for _ in range(20):
+        rows = [(a + rng.choice((0, 0.95e-6)), b + rng.choice((0, 0.95e-6))) for a, b in places]
+        rng.shuffle(rows)
+        assert same_rows(places, rows) and same_rows(rows, places)
+        assert not same_rows([*places, (9.0, 9.0)], [*rows, (0.0, 0.0)])
 
 
 def test_cells_are_counted_wherever_they_stand():
@@ -448,7 +503,8 @@ def test_ties_are_found_as_by_trying_every_order(table, limit, ordered):
 def test_a_process_that_was_taken_over_is_no_answer():
     good = [(1, None, 2.5, "a", b"b")] * 2
     assert sql._is_table(good) and sql._is_table([])
-    for bad in ([(True,)], [(1,), (1, 2)], [[1]], [([1],)], ((1,),), [(float("nan"),)], [({},)], None, "rows"):
+    for bad in ([(True,)], [(1,), (1, 2)], [[1]], [([1],)], ((1,),), [(float("nan"),)], [({},)], None, "rows",
+                [(2**63,)], [(-(2**63) - 1,)], [(10**400,)]):  # fmt: skip
         assert not sql._is_table(bad)
 
 

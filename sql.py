@@ -18,7 +18,7 @@ import itertools
 import math
 import os
 import re
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -151,8 +151,11 @@ else:
         answer("error", cell(str(why)[:300]))
     show(db) if verb == b"show" else ask(db, query, verb == b"reversed")
 """
+MOST = (1 << 20) + 64  # bytes that a prediction's answer has at most: CAP, and what stands around the rows
 MAGIC = b"SQLite format 3\0"
 KEPT_BYTES = 256 << 20  # of database files held in memory
+KEPT_RESULTS = 4 << 20  # bytes, encoded, of results held in memory; decoded some ten times as many
+SMALL_BYTES = 1 << 10  # encoded: a result of which the grader remembers as many as it likes
 
 
 class Result(NamedTuple):
@@ -197,6 +200,15 @@ class SqlGrade(NamedTuple):
 
 
 _files: OrderedDict[tuple[str, int, int], Made] = OrderedDict()  # by path, size and time of change
+_large: deque[tuple[list[Result], int]] = deque()  # results of some size, with their bytes, the oldest first
+
+
+def _remember(kept: list[Result], size: int) -> None:
+    """Of results of some size only the newest are held in memory: who asks for another one waits for its query."""
+    if size > SMALL_BYTES:
+        _large.append((kept, size))
+    while sum(size for _, size in _large) > KEPT_RESULTS:
+        _large.popleft()[0].clear()
 
 
 class Bench:
@@ -250,13 +262,15 @@ class Bench:
         head = b"%s %d %d\n" % (verb, len(data), len(query))
         return await self.grader.execute(PROGRAM, head + data + query, limits)
 
-    def _told(self, output: Any) -> Result:
-        """What the fixed program said, or how it ended."""
+    def _told(self, output: Any, most: float = math.inf) -> Result:
+        """What the fixed program said, or how it ended. most: bytes; it may have been taken over."""
         from sandbox import decode
 
         outcome, cpu = output.outcome, output.cpu_seconds
         if outcome != "ended":
             return Result(None, outcome if outcome in LETTERS else "runtime_error", outcome.replace("_", " "), cpu)
+        if len(output.stdout) > most:
+            return Result(None, "output_limit", "more than 1 MiB of rows", cpu)
         try:
             kind, said = decode(output.stdout, plain_only=True)
         except (ValueError, TypeError):
@@ -276,12 +290,17 @@ class Bench:
         text, data = query.encode("utf-8", "replace"), made.data
         verb = b"reversed" if reverse else b"ask"
 
-        async def run() -> Result:
-            result = self._told(await self._execute(verb, data, text))
-            return result if result.rows is None or _is_table(result.rows) else Result(None, "runtime_error", "no rows")
+        async def run() -> list[Result]:
+            output = await self._execute(verb, data, text)
+            result = self._told(output, MOST)
+            if result.rows is not None and not _is_table(result.rows):
+                result = Result(None, "runtime_error", "no rows")
+            kept = [result]
+            _remember(kept, len(output.stdout))
+            return kept
 
-        result: Result = await self.grader.once((verb, made.digest, text), run)
-        return result
+        kept: list[Result] = await self.grader.once((verb, made.digest, text), run)
+        return kept[0] if kept else (await run())[0]
 
     async def show(self, database: str) -> Result:
         """(CREATE statement, [column names, first rows ...]) of every table and view."""

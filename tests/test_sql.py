@@ -508,6 +508,19 @@ def test_a_process_that_was_taken_over_is_no_answer():
         assert not sql._is_table(bad)
 
 
+def test_an_answer_that_is_larger_than_it_may_be_is_none():
+    async def work(grader: Grader) -> None:
+        bench = Bench(grader)
+        whole = "SELECT zeroblob(1048576 - 10)"  # with its two lengths the very size
+        assert (await bench.ask(ITEMS, whole)).rows is not None
+        output = await bench._execute(b"ask", b"", whole.encode())
+        assert bench._told(output, sql.MOST).rows is not None
+        longer = output._replace(stdout=output.stdout + b"N" * 64)
+        assert bench._told(longer, sql.MOST)[:2] == (None, "output_limit")
+
+    with_grader(work)
+
+
 def test_several_gold_queries_are_each_right():
     golds = ["SELECT name FROM item WHERE id = 1", "SELECT id, name FROM item WHERE id = 1", "SELECT broken"]
     asked = ["SELECT 'pen'", "SELECT 1, 'pen'", "SELECT 'pen', 1", "SELECT 'rug'"]
@@ -523,6 +536,27 @@ def test_equal_queries_run_once():
         await asyncio.gather(*(score(grader, script, "SELECT 0", "SELECT COUNT(*) FROM once") for _ in range(20)))
         # The database, the gold query both ways, its answers, the prediction.
         assert grader.counts["graded"] - before == 5
+
+    with_grader(work)
+
+
+def test_large_results_are_not_held_for_ever():
+    rows = "WITH RECURSIVE c(x) AS (SELECT {} UNION ALL SELECT x + 1 FROM c LIMIT 30000) SELECT x, x FROM c"
+
+    async def work(grader: Grader) -> None:
+        bench = Bench(grader)
+        for i in range(4):  # the first ones; what comes later needs no more room
+            await bench.ask("", rows.format(i))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for i in range(4, 10):
+            found = await bench.ask("", rows.format(i))
+            assert found.rows is not None and (found.rows[0], len(found.rows)) == ((i, i), 30_000)
+        assert sum(size for _, size in sql._large) <= sql.KEPT_RESULTS
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 32 << 10  # KiB
+        ran = grader.counts["repeated"]
+        again = await bench.ask("", rows.format(0))  # forgotten, and run again
+        assert again.rows is not None and again.rows[0] == (0, 0) and grader.counts["repeated"] > ran
+        assert (await score(grader, "", "SELECT 1", rows.format(0))).exact_match is False
 
     with_grader(work)
 

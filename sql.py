@@ -5,8 +5,10 @@
 
 A query runs in the grader's sandbox, on a private copy of the database that is gone with the process, under SQLite's
 authorizer: one statement that reads, and nothing that attaches, writes, loads or sets. A gold result never enters the
-process of a prediction. A gold query is read by sqlglot for its order and its limits, and run again with every tie
-that its text leaves open decided one way and the other: where that changes its rows, it tells nothing.
+process of a prediction. A gold query is run again with every tie before a LIMIT decided one way and the other, and in a
+dozen orders of the tables' rows with every tie decided by chance: where that gives other rows, or it asks the clock or
+chance itself, it tells nothing; where it cannot be tried, that is said. What a dozen orders all give counts as given by
+the data: so does the row that SQLite takes out of a sorted set of rows with equal keys, such as the arms of a UNION.
 
 Left out: where questions come from, prompts, runs and curves (sql_calibrate.py); other databases than SQLite.
 """
@@ -18,8 +20,8 @@ import itertools
 import math
 import os
 import re
-from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,14 +33,21 @@ if TYPE_CHECKING:
     from grader import Grader
 
 FAILS, EMPTY, OPEN = "gold query fails", "empty gold result", "gold not determined by the data"
+UNTRIED = "gold cannot be tried in other orders"  # too costly for it, or without an index that it names
 TOLERANCE = 1e-6  # between two numbers that are not both integers
 ROUNDING = 1e-12  # relative: what the order of a sum may change in a large float
+VARY_LIMIT = 10  # times the CPU seconds of a query: for a gold query in all its orders
+CHOICES = 32  # rows that a row may be paired with, on average, where the best pairing is looked for
 
 
 # ── the sandbox's side: one fixed program ────────────────────────────────────────────────────────────────────────────
 # stdin: a line "verb bytes-of-database bytes-of-query", the database, the query. stdout: make: the database that the
-# script makes; ask and show: a value in the strict encoding of sandbox.encode, (kind, rows or words). The walls and the
+# script makes; others: a value in the strict encoding of sandbox.encode, (kind, rows or words). The walls and the
 # limits are the grader's; the authorizer allows reading and nothing else, and stands before the query is parsed.
+#
+# vary: the texts of Bench._vary, with a zero byte between each. What the data leave open shows in what SQLite makes of
+# tables whose rows stand in another order: no index but on single columns, and there only on tables too large to do
+# without, since a longer one brings an order of its own. tie() is the random key that the texts sort ties by.
 
 PROGRAM = r"""
 import sqlite3
@@ -46,6 +55,11 @@ import sys
 
 CAP = 1 << 20  # bytes, encoded: the most that a result may take
 SHOWN = 3  # rows of a table that a prompt shows
+ORDERS = 12  # in which a gold query is run; fewer, and at least 3, where its tables have more rows than ROWS
+ROWS = 20_000
+SMALL = 1_000  # rows of a table that needs no index
+CHANCE = {"random", "randomblob", "current_date", "current_time", "current_timestamp"}  # and what is always now
+CLOCK = {"date", "time", "datetime", "julianday", "unixepoch", "strftime", "timediff"}
 
 
 def sized(tag, payload):
@@ -87,26 +101,174 @@ def may_make(action, one, two, database, source):
     return sqlite3.SQLITE_DENY if action in away or (two or "").lower() == "load_extension" else sqlite3.SQLITE_OK
 
 
-def ask(db, query, reverse):
-    if reverse:
-        db.execute("PRAGMA reverse_unordered_selects = ON")
+class Large(Exception):
+    pass
+
+
+def fetch(db, query):
+    cursor = db.execute(query)
+    if cursor.description is None:
+        answer("refused", cell("no query"))
+    rows, size = [], 0
+    for row in cursor:
+        rows.append(items(b"t", [cell(value) for value in row]))
+        size += len(rows[-1])
+        if size > CAP:
+            raise Large
+    return rows
+
+
+def ask(db, query):
     db.execute("PRAGMA query_only = ON")
     db.set_authorizer(may)
-    rows, size = [], 0
     try:
-        cursor = db.execute(query)
-        if cursor.description is None:
-            answer("refused", cell("no query"))
-        for row in cursor:
-            rows.append(items(b"t", [cell(value) for value in row]))
-            size += len(rows[-1])
-            if size > CAP:
-                answer("large", cell("more than 1 MiB of rows"))
+        rows = fetch(db, query)
+    except Large:
+        answer("large", cell("more than 1 MiB of rows"))
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as why:
         words = str(why)
         refused = "not authorized" in words or "prohibited" in words or "one statement" in words
         answer("refused" if refused else "error", cell(words[:300]))
     answer("rows", items(b"l", rows))
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+# The tables and views that a query reads, and the functions that it calls, in small letters.
+def uses(db, query):
+    read, called = set(), set()
+
+    def watch(action, one, two, database, source):
+        if action == sqlite3.SQLITE_READ:
+            read.add(one.lower())
+        elif action == sqlite3.SQLITE_FUNCTION:
+            called.add(two.lower())
+        return may(action, one, two, database, source)
+
+    db.set_authorizer(watch)
+    db.execute("EXPLAIN " + query).close()
+    db.set_authorizer(None)
+    return read, called
+
+
+# A list that fills as functions of these names look at the clock. A value may be now, and it shows when it runs.
+def watch_clock(db, names):
+    looks = []
+
+    def watched(name):
+        plain = sqlite3.connect(":memory:")
+
+        def function(*values):
+            times = values[name == "strftime" :][: 2 if name == "timediff" else 1]
+            texts = [time.decode("latin1") if type(time) is bytes else str(time) for time in times]
+            if not texts or any(text.lower() in ("now", "subsec", "subsecond") for text in texts):
+                looks.append(name)
+            return plain.execute("SELECT %s(%s)" % (name, ", ".join("?" * len(values))), values).fetchone()[0]
+
+        return function
+
+    for name in names:
+        db.create_function(name, -1, watched(name), deterministic=True)
+    return looks
+
+
+# What it takes to build a table again without the keys and indices that give its rows an order.
+class Table:
+    def __init__(self, db, name, sql):
+        about = db.execute("SELECT name, type, pk FROM pragma_table_xinfo(?) WHERE hidden <> 1", (name,)).fetchall()
+        self.name, self.columns = quoted(name), [column for column, *_ in about]
+        self.rows = db.execute("SELECT count(*) FROM " + self.name).fetchone()[0]
+        self.listed = ", ".join(map(quoted, self.columns))
+        # Only an index tells the collations of columns.
+        db.execute('CREATE INDEX "every column" ON %s(%s) WHERE 0' % (self.name, self.listed))
+        rules = db.execute("SELECT coll FROM pragma_index_xinfo('every column') WHERE key").fetchall()
+        self.rules = [rule for (rule,) in rules]
+        db.execute('DROP INDEX "every column"')
+        strict = "strict" in sql.rpartition(")")[2].lower()
+        kinds = [affinity(declared.upper(), strict) for _, declared, _ in about]
+        self.defined = ", ".join(map("%s %s COLLATE %s".__mod__, zip(map(quoted, self.columns), kinds, self.rules)))
+        first = "SELECT i.name FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i WHERE i.seqno = 0"
+        found = {column for (column,) in db.execute(first, (name,))} | {column for column, _, pk in about if pk == 1}
+        self.indexed = sorted(found - {None}) if self.rows > SMALL else []
+
+    def shuffle(self, db):
+        db.execute('CREATE TABLE "another order"(%s)' % self.defined)
+        db.execute('INSERT INTO "another order" SELECT %s FROM %s ORDER BY tie()' % (self.listed, self.name))
+        db.execute("DROP TABLE " + self.name)
+        db.execute('ALTER TABLE "another order" RENAME TO ' + self.name)
+        for column in self.indexed:
+            db.execute("CREATE INDEX %s ON %s(%s)" % (quoted("%s %s" % (column, self.name)), self.name, quoted(column)))
+
+
+def affinity(declared, strict):
+    if "INT" in declared:
+        return "INTEGER"
+    if any(word in declared for word in ("CHAR", "CLOB", "TEXT")):
+        return "TEXT"
+    if "BLOB" in declared or not declared or (strict and declared == "ANY"):
+        return "BLOB"
+    return "REAL" if any(word in declared for word in ("REAL", "FLOA", "DOUB")) else "NUMERIC"
+
+
+def vary(db, query, up, down, known, *forms):
+    state = [1]
+
+    def tie():
+        state[0] = (state[0] * 6364136223846793005 + 1442695040888963407) % 2**64
+        return state[0] >> 33
+
+    def run(text, reverse):
+        db.execute("PRAGMA reverse_unordered_selects = %d" % reverse)
+        db.set_authorizer(may)
+        try:
+            rows = fetch(db, text)
+            return items(b"l", rows if "ordered" in known else sorted(rows))
+        finally:
+            db.set_authorizer(None)
+
+    def tried(text, reverse):
+        try:
+            return run(text, reverse) if text else b"N"
+        except (sqlite3.Error, Large):
+            return b"N"
+
+    db.create_function("tie", 0, tie)
+    db.execute("PRAGMA legacy_alter_table = ON")  # views stay as they are
+    read, called = uses(db, query)
+    looks = watch_clock(db, called & CLOCK)
+    looks += called & CHANCE
+    ways = [tried(up, 0), tried(down, 0)]
+    others = {tried(query, 1)}
+    made = db.execute("SELECT name, type, coalesce(sql, '') FROM sqlite_master").fetchall()
+    made = [(name, kind, sql) for name, kind, sql in made if name.lower() in read]
+    views = [sql for _, kind, sql in made if kind == "view"]
+    plain = [(name, sql) for name, kind, sql in made if kind == "table" and sql.startswith("CREATE TABLE")]
+    tables = [Table(db, name, sql) for name, sql in plain]
+    turns = max(3, ORDERS * ROWS // max(ROWS, sum(table.rows for table in tables)))
+    one_rule = all(rule.upper() == "BINARY" for table in tables for rule in table.rules)
+    if looks or ("settled" in known and not views and one_rule):
+        turns = 0
+    # The number of a row is data, where it is asked for.
+    text = "".join(c if c.isalnum() or c == "_" else " " for c in " ".join([query, *views]).lower())
+    numbers = {"rowid", "oid", "_rowid_"} & set(text.split())
+    tables = [table for table in tables if not numbers - {column.lower() for column in table.columns}]
+    forms = list(forms)
+    for turn in range(turns):
+        for table in tables:
+            table.shuffle(db)
+        while True:
+            try:
+                others.add(run(forms[0], turn % 2))
+                break
+            except sqlite3.Error as why:
+                if len(forms) == 1:
+                    answer("error", cell(str(why)[:300]))
+                del forms[0]
+            except Large:
+                answer("large", cell("more than 1 MiB of rows"))
+    answer("rows", items(b"t", [cell(len(looks)), *ways, items(b"l", sorted(others))]))
 
 
 def show(db):
@@ -148,10 +310,18 @@ else:
         db.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.Error as why:
         answer("error", cell(str(why)[:300]))
-    show(db) if verb == b"show" else ask(db, query, verb == b"reversed")
+    if verb == b"show":
+        show(db)
+    elif verb == b"ask":
+        ask(db, query)
+    else:
+        vary(db, *query.split("\0"))
 """
+MOST = (1 << 20) + 64  # bytes that a prediction's answer has at most: CAP, and what stands around the rows
 MAGIC = b"SQLite format 3\0"
 KEPT_BYTES = 256 << 20  # of database files held in memory
+KEPT_RESULTS = 4 << 20  # bytes, encoded, of results held in memory; decoded some ten times as many
+SMALL_BYTES = 1 << 10  # encoded: a result of which the grader remembers as many as it likes
 
 
 class Result(NamedTuple):
@@ -185,6 +355,16 @@ class Gold(NamedTuple):
     error: str = ""
 
 
+class Varied(NamedTuple):
+    """A gold query in other orders. looks: how often it asks the clock or chance; up, down: with ties decided one way
+    and the other. None: a query that failed."""
+
+    looks: int
+    up: list[tuple[Any, ...]] | None
+    down: list[tuple[Any, ...]] | None
+    others: list[list[tuple[Any, ...]] | None]
+
+
 class SqlGrade(NamedTuple):
     """What a query is worth. None: not defined, since the gold query fails or is not determined by the data, or, for
     cell_f1, finds nothing."""
@@ -196,6 +376,15 @@ class SqlGrade(NamedTuple):
 
 
 _files: OrderedDict[tuple[str, int, int], Made] = OrderedDict()  # by path, size and time of change
+_large: deque[tuple[list[Result], int]] = deque()  # results of some size, with their bytes, the oldest first
+
+
+def _remember(kept: list[Result], size: int) -> None:
+    """Of results of some size only the newest are held in memory: who asks for another one waits for its query."""
+    if size > SMALL_BYTES:
+        _large.append((kept, size))
+    while sum(size for _, size in _large) > KEPT_RESULTS:
+        _large.popleft()[0].clear()
 
 
 class Bench:
@@ -243,19 +432,22 @@ class Bench:
             return Made(output.stdout, digest)
         return self._told(output)
 
-    async def _execute(self, verb: bytes, data: bytes, query: bytes) -> Any:
-        # The database lies in memory beside what the query may use, once as it came and once as SQLite holds it.
-        limits = self.grader.limits._replace(memory_bytes=self.grader.limits.memory_bytes + 2 * len(data))
+    async def _execute(self, verb: bytes, data: bytes, query: bytes, limits: Any = None) -> Any:
+        # The database lies in memory beside what the query may use: as it came, as SQLite holds it, and in two orders.
+        limits = limits or self.grader.limits
+        limits = limits._replace(memory_bytes=limits.memory_bytes + (4 if verb == b"vary" else 2) * len(data))
         head = b"%s %d %d\n" % (verb, len(data), len(query))
         return await self.grader.execute(PROGRAM, head + data + query, limits)
 
-    def _told(self, output: Any) -> Result:
-        """What the fixed program said, or how it ended."""
+    def _told(self, output: Any, most: float = math.inf) -> Result:
+        """What the fixed program said, or how it ended. most: bytes; it may have been taken over."""
         from sandbox import decode
 
         outcome, cpu = output.outcome, output.cpu_seconds
         if outcome != "ended":
             return Result(None, outcome if outcome in LETTERS else "runtime_error", outcome.replace("_", " "), cpu)
+        if len(output.stdout) > most:
+            return Result(None, "output_limit", "more than 1 MiB of rows", cpu)
         try:
             kind, said = decode(output.stdout, plain_only=True)
         except (ValueError, TypeError):
@@ -264,8 +456,8 @@ class Bench:
             return Result(said, cpu_seconds=cpu)
         return Result(None, {"refused": "forbidden", "large": "output_limit"}.get(kind, "runtime_error"), said, cpu)
 
-    async def ask(self, database: str, query: str, reverse: bool = False) -> Result:
-        """A query's rows. reverse: with SQLite's choice of an order turned round wherever it has one."""
+    async def ask(self, database: str, query: str) -> Result:
+        """A query's rows."""
         query = query.rstrip("; \t\r\n")
         if is_query(query) is False:
             return Result(None, "forbidden", "not one query")
@@ -273,14 +465,18 @@ class Bench:
         if isinstance(made, Result):
             return made
         text, data = query.encode("utf-8", "replace"), made.data
-        verb = b"reversed" if reverse else b"ask"
 
-        async def run() -> Result:
-            result = self._told(await self._execute(verb, data, text))
-            return result if result.rows is None or _is_table(result.rows) else Result(None, "runtime_error", "no rows")
+        async def run() -> list[Result]:
+            output = await self._execute(b"ask", data, text)
+            result = self._told(output, MOST)
+            if result.rows is not None and not _is_table(result.rows):
+                result = Result(None, "runtime_error", "no rows")
+            kept = [result]
+            _remember(kept, len(output.stdout))
+            return kept
 
-        result: Result = await self.grader.once((verb, made.digest, text), run)
-        return result
+        kept: list[Result] = await self.grader.once((b"ask", made.digest, text), run)
+        return kept[0] if kept else (await run())[0]
 
     async def show(self, database: str) -> Result:
         """(CREATE statement, [column names, first rows ...]) of every table and view."""
@@ -312,31 +508,52 @@ class Bench:
         if not full:
             return Gold([Answer(rows, None) for _, rows in ran], EMPTY)
         answers = [await self._answer(database, query, rows) for query, rows in full]
-        known = [answer for answer in answers if answer is not None]
-        return Gold(known, None if len(known) == len(answers) else OPEN)
+        flags = {answer for answer in answers if isinstance(answer, str)}
+        known = [answer for answer in answers if isinstance(answer, Answer)]
+        return Gold(known, next((flag for flag in (OPEN, UNTRIED) if flag in flags), None))
 
-    async def _answer(self, database: str, query: str, rows: list[tuple[Any, ...]]) -> Answer | None:
-        """The rows with what of their order counts; None where other rows would be as right."""
-        form = Form(query, len(rows[0]))
-        if form.by_chance:
-            return None
-        others = [(await self.ask(database, query, reverse=True)).rows]
+    async def _answer(self, database: str, query: str, rows: list[tuple[Any, ...]]) -> Answer | str:
+        """The rows with what of their order counts; a flag where other rows would be as right, or may be."""
+        form = Form(query.rstrip("; \t\r\n"), len(rows[0]))
+        varied = await self._vary(database, form)
+        if varied is None:
+            return UNTRIED
+        if varied.looks:
+            return OPEN
         blocks = [(i, i + 1) for i in range(len(rows))] if form.ordered else None
-        if form.ordered or form.limited:
-            up, down = [(await self.ask(database, form.with_ties(way))).rows for way in ("ASC", "DESC")]
-            others += [up, down]
-            if form.ordered and up is not None and down is not None:
-                blocks = tied(up, down)
-        if not all(same_rows(rows, other) for other in others if other is not None):
+        if form.ordered and varied.up is not None and varied.down is not None:
+            blocks = tied(varied.up, varied.down)
+        answer = Answer(rows, blocks)
+        others = [other for other in (varied.up, varied.down, *varied.others) if other is not None]
+        settled = await asyncio.to_thread(lambda: all(matches(answer, other) for other in others))
+        return answer if settled else OPEN
+
+    async def _vary(self, database: str, form: Form) -> Varied | None:
+        """What a gold query gives in other orders; None where that cannot be tried."""
+        made = await self.database(database)
+        if isinstance(made, Result):
             return None
-        return Answer(rows, blocks)
+        ways = [form.with_ties(way) if form.ordered or form.limited else "" for way in ("ASC", "DESC")]
+        known = " ".join(word for word in ("ordered", "settled") if getattr(form, word))
+        text = "\0".join([form.query, *ways, known, *form.with_chance()]).encode("utf-8", "replace")
+        limits = self.grader.limits._replace(cpu_seconds=VARY_LIMIT * self.grader.limits.cpu_seconds)
+        said: Any = self._told(await self._execute(b"vary", made.data, text, limits)).rows
+        if type(said) is not tuple or len(said) != len(Varied._fields):
+            return None
+        varied = Varied(*said)
+        if type(varied.looks) is not int or type(varied.others) is not list:
+            return None
+        results = (varied.up, varied.down, *varied.others)
+        return varied if all(rows is None or _is_table(rows) for rows in results) else None
 
 
 def _is_table(rows: Any) -> bool:
     """Whether a value is rows of one width of what SQLite knows: SQLite itself may have been taken over."""
 
     def is_cell(value: Any) -> bool:
-        return value is None or (type(value) in (int, float, str, bytes) and value == value)
+        if type(value) is int:
+            return -(2**63) <= value < 2**63
+        return value is None or (type(value) in (float, str, bytes) and value == value)
 
     return type(rows) is list and all(
         type(row) is tuple and len(row) == len(rows[0]) and all(map(is_cell, row)) for row in rows
@@ -365,7 +582,7 @@ async def score(
 def worth(gold: Gold, result: Result) -> SqlGrade:
     """A query's result against the gold answers; with several the best of each figure."""
     executes, flag = result.rows is not None, gold.flag
-    if flag in (FAILS, OPEN):
+    if flag in (FAILS, OPEN, UNTRIED):
         return SqlGrade(None, None, executes, flag)
     rows = result.rows
     exact = rows is not None and any(matches(answer, rows) for answer in gold.answers)
@@ -417,49 +634,102 @@ def _word(token: Any) -> str:
     return "" if "STRING" in kind or kind == "IDENTIFIER" else " ".join(token.text.upper().split())
 
 
-_CHANCE = {"RANDOM", "RANDOMBLOB"}
-_CLOCK = {"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP"}
-_ENDS_COLUMNS = {"FROM", "WHERE", "GROUP BY", "HAVING", "WINDOW", "ORDER BY", "LIMIT", "UNION", "EXCEPT", "INTERSECT"}
+_SETS = {"UNION", "EXCEPT", "INTERSECT"}
+_ENDS_COLUMNS = {"FROM", "WHERE", "GROUP BY", "HAVING", "WINDOW", "ORDER BY", "LIMIT", *_SETS}
+_FRAMES = {"ROWS", "RANGE", "GROUPS"}
+_PLACES = {"ROW_NUMBER", "NTILE", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE"}  # rows that tie do not get one value
+_BY_ORDER = {"LIMIT", "ORDER BY", "OVER", "COLLATE", "GROUP_CONCAT", "STRING_AGG", "JSON_GROUP_ARRAY",
+             "JSON_GROUP_OBJECT", "JSONB_GROUP_ARRAY", "JSONB_GROUP_OBJECT"}  # fmt: skip
+
+
+def _is_grouped(select: Any) -> bool:
+    """Whether every column beside a sum, or in a group, is one that the rows are grouped by."""
+    from sqlglot import exp
+
+    shown = [*select.expressions, *([select.args["having"]] if select.args.get("having") else [])]
+    group = select.args.get("group")
+    if group is None and not any(part.find(exp.AggFunc) for part in shown):
+        return True
+    keys = {key.sql().lower() for key in group.expressions} if group else set()
+    bare = (node for part in shown for node in part.find_all(exp.Column, exp.Star))
+    return all(
+        node.sql().lower() in keys or isinstance(node.find_ancestor(exp.AggFunc, exp.Select), exp.AggFunc)
+        for node in bare
+    )
+
+
+def _takes_no_row(select: Any) -> bool:
+    """Whether a SELECT is no single value, or a sum over all its rows, of which there is one."""
+    from sqlglot import exp
+
+    value = select
+    while isinstance(value.parent, exp.Subquery | exp.SetOperation):
+        value = value.parent
+    tables = {exp.In: "query", exp.Exists: "this", exp.From: "this", exp.Join: "this", exp.CTE: "this"}
+    if value.parent is None or tables.get(type(value.parent)) == value.arg_key:
+        return True
+    return not select.args.get("group") and any(part.find(exp.AggFunc) for part in select.expressions)
+
+
+class Level(NamedTuple):
+    """What stands in one pair of brackets, or in none: the places of its tokens, without those of brackets in it."""
+
+    start: int  # the place of its opening bracket; -1: none
+    inside: list[int]
+    end: int  # the offset behind it in the text
 
 
 class Form:
     """What the text of a gold query says about the order of its rows. width: its columns, as it ran."""
 
     def __init__(self, query: str, width: int) -> None:
-        self.query = query
-        tokens = _tokens(query) or []
-        words = list(map(_word, tokens))
-        follows = [*words[1:], ""]
-        self.by_chance = any(
-            word in _CLOCK or (word in _CHANCE and after == "(") or self._is_now(token)
-            for word, after, token in zip(words, follows, tokens, strict=True)
-        )
-        self.ordered, self.limited = False, False
-        self.places: list[tuple[int, bool, int]] = []  # where ties are decided: offset, after an ORDER BY?, columns
-        group: list[list[int]] = [[]]  # the tokens of each bracket that is open
-        for at, word in enumerate(words):
-            if word == "(":
-                group.append([])
-                continue
-            if word == ")" and len(group) > 1:
-                group.pop()
-                continue
-            inside = group[-1]
-            if word == "LIMIT":
-                self.limited = True
-                columns = width if len(group) == 1 else self._columns([words[i] for i in inside])
-                ordered = any(words[i] == "ORDER BY" for i in inside)
-                self.places.append((tokens[at].start, ordered, columns))
-            elif word == "ORDER BY" and len(group) == 1:
-                self.ordered = True
-            inside.append(at)
-        last = next((token for token in reversed(tokens) if token.text != ";"), None)
-        if self.ordered and last is not None and not any(words[i] == "LIMIT" for i in group[0]):
-            self.places.append((last.end + 1, True, width))
+        self.query, self.width = query, width
+        self.tokens = _tokens(query) or []
+        while self.tokens and self.tokens[-1].text == ";":
+            self.tokens.pop()
+        self.words = list(map(_word, self.tokens))
+        self.levels = self._levels()
+        whole = self._words(self.levels[-1])
+        self.ordered = "ORDER BY" in whole
+        self.limited = "LIMIT" in self.words
 
-    @staticmethod
-    def _is_now(token: Any) -> bool:
-        return bool(token.token_type.name == "STRING" and token.text.strip().lower() == "now")
+    def _levels(self) -> list[Level]:
+        """Inner ones before outer ones."""
+        found, open_ones = [], [Level(-1, [], self.tokens[-1].end + 1 if self.tokens else 0)]
+        self.closes: dict[int, int] = {}  # the place of a closing bracket -> that of its opening one
+        for at, word in enumerate(self.words):
+            if word == "(":
+                open_ones.append(Level(at, [], 0))
+            elif word == ")" and len(open_ones) > 1:
+                level = open_ones.pop()
+                found.append(level._replace(end=self.tokens[at].start))
+                self.closes[at] = level.start
+            else:
+                open_ones[-1].inside.append(at)
+        return [*found, open_ones[0]]
+
+    def _words(self, level: Level) -> list[str]:
+        return [self.words[i] for i in level.inside]
+
+    @property
+    def settled(self) -> bool:
+        """Whether the text tells that no order of the tables' rows can matter: nothing is sorted, cut, or strung
+        together, no row is taken out of several, and whatever stands beside a sum is what it is grouped by.
+
+        It does not tell of what stands in views, and of values that a column's collation takes for one.
+        """
+        from sqlglot import exp, parse_one
+        from sqlglot.errors import SqlglotError
+
+        if _BY_ORDER & set(self.words):
+            return False
+        try:
+            tree = parse_one(self.query, read="sqlite")
+        except (SqlglotError, RecursionError):
+            return False
+        if tree.find(exp.Anonymous) or not isinstance(tree, exp.Select | exp.SetOperation):
+            return False
+        return all(_is_grouped(select) and _takes_no_row(select) for select in tree.find_all(exp.Select))
 
     @staticmethod
     def _columns(words: list[str]) -> int:
@@ -474,13 +744,95 @@ class Form:
         return 1 + columns.count(",")
 
     def with_ties(self, way: str) -> str:
-        """The query with every tie that its text leaves open decided by the columns themselves: ASC or DESC."""
-        query = self.query
-        for place, ordered, columns in sorted(self.places, reverse=True):
-            if columns:
+        """The query with every tie before a LIMIT, and in the order of its rows, decided by the columns themselves:
+        ASC or DESC."""
+        edits = []
+        for level in self.levels:
+            words = self._words(level)
+            limited, whole = "LIMIT" in words, level.start < 0
+            if limited or (whole and self.ordered):
+                columns = self.width if whole else self._columns(words[: words.index("LIMIT")])
                 terms = ", ".join(f"{i} COLLATE BINARY {way}" for i in range(1, columns + 1))
-                query = f"{query[:place]}{', ' if ordered else ' ORDER BY '}{terms} {query[place:]}"
-        return query
+                joint = ", " if "ORDER BY" in words else " ORDER BY "
+                edits += [(self._last(level), f"{joint}{terms} ")] if columns else []
+        return self._edited(edits)
+
+    def with_chance(self) -> list[str]:
+        """The query with every tie decided by tie(), a random key; as much of that as SQLite takes, the most first.
+
+        The first text does it to sets of queries too, which can be sorted by their columns alone and so become a
+        table, and to windows; the second to plain queries; the last to nothing.
+        """
+        plain: list[tuple[int, str]] = []
+        more: list[tuple[int, str]] = []
+        for level in self.levels:
+            words, before = self._words(level), self.words[level.start - 1] if level.start > 0 else ""
+            limited, ordered = "LIMIT" in words, "ORDER BY" in words
+            key = ", tie() " if ordered else " ORDER BY tie() "
+            if "SELECT" not in words:
+                if ordered and "PARTITION BY" not in words and before not in ("OVER", "AS"):
+                    more.append((level.end, key))  # group_concat(name ORDER BY kind)
+            elif not (limited or ordered) and (level.start < 0 or before in ("IN", "EXISTS")):
+                continue
+            elif not _SETS & set(words):
+                (plain if limited or ordered else more).append((self._last(level), key))
+            elif limited or ordered or "RECURSIVE" not in self.words:
+                starts = {word: self.tokens[i].start for i, word in zip(level.inside, words, strict=True)}
+                first = next(i for i in level.inside if self.words[i] in ("SELECT", "VALUES"))
+                more.append((self.tokens[first].start, "SELECT * FROM ("))
+                more.append((starts.get("ORDER BY", self._last(level)), ") "))
+                more.append((self._last(level), key))
+        texts = [self._edited([*plain, *more, *self._windows()]), self._edited(plain), self.query]
+        return list(dict.fromkeys(texts))
+
+    def _windows(self) -> list[tuple[int, str]]:
+        """The edits that decide ties in windows; where rows that tie get one value, it stays one."""
+        edits: list[tuple[int, str]] = []
+        by_start = {level.start: level for level in self.levels}
+        for at, word in enumerate(self.words):
+            if word != "OVER":
+                continue
+            start = at + 1
+            name = self.tokens[start].text.lower()
+            if self.words[start] != "(":  # a window that is defined below
+                start = next((i + 2 for i in range(start + 1, len(self.words) - 2) if self.words[i + 1] == "AS"
+                              and self.words[i + 2] == "(" and self.tokens[i].text.lower() == name), -1)  # fmt: skip
+            level = by_start.get(start)
+            if level is None or level.start < 0:
+                continue
+            words = self._words(level)
+            frame = next((i for i in level.inside if self.words[i] in _FRAMES), None)
+            by_rows = frame is not None and self.words[frame] == "ROWS"
+            if not by_rows and (frame is not None or self._function(at) not in _PLACES):
+                continue
+            end = level.end if frame is None else self.tokens[frame].start
+            key = ", tie() " if "ORDER BY" in words else " ORDER BY tie() "
+            if start == at + 1:
+                edits.append((end, key))
+            else:
+                text = self.query[self.tokens[start].end + 1 : end] + key + self.query[end : level.end]
+                edits.append((self.tokens[at + 1].start, f"({text}) /* "))
+                edits.append((self.tokens[at + 1].end + 1, " */"))
+        return edits
+
+    def _function(self, over: int) -> str:
+        """The name of the function before an OVER."""
+        start = self.closes.get(over - 1, 0)
+        if start and self.words[start - 1] == "FILTER":
+            start = self.closes.get(start - 2, 0)
+        return self.words[start - 1] if start else ""
+
+    def _last(self, level: Level) -> int:
+        """The offset where the ORDER BY of a level ends, or would."""
+        return next((self.tokens[i].start for i in level.inside if self.words[i] == "LIMIT"), level.end)
+
+    def _edited(self, edits: list[tuple[int, str]]) -> str:
+        """The query with texts put in at offsets, those of one offset in their order."""
+        parts, start = [], 0
+        for place, text in sorted(edits, key=lambda edit: edit[0]):
+            parts += [self.query[start:place], text]
+            start = place
+        return "".join([*parts, self.query[start:]])
 
 
 def tied(up: list[tuple[Any, ...]], down: list[tuple[Any, ...]]) -> list[tuple[int, int]]:
@@ -507,78 +859,131 @@ def tied(up: list[tuple[Any, ...]], down: list[tuple[Any, ...]]) -> list[tuple[i
 
 def close(a: float, b: float) -> bool:
     """Whether two numbers are one: integers exactly, others within 1e-6, or what rounding does to a large sum."""
-    if a == b:
-        return True
     if isinstance(a, int) and isinstance(b, int):
-        return False
-    return abs(a - b) <= max(TOLERANCE, ROUNDING * max(abs(a), abs(b))) < math.inf
+        return a == b
+    return _is_near(a, b)
+
+
+def _is_near(a: float, b: float) -> bool:
+    return a == b or abs(a - b) <= max(TOLERANCE, ROUNDING * max(abs(a), abs(b))) < math.inf
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-def _named(value: Any) -> tuple[str, Any]:
-    """A value that equals none of another type."""
-    return type(value).__name__, value
+def _numbered(values: Iterable[Any]) -> dict[Any, int]:
+    """A name for every number among the values: numbers that are close, or that a chain of close ones links, share it.
 
-
-def _numbered(columns: Sequence[Any]) -> tuple[dict[Any, int], bool]:
-    """Numbers that lie close together under one name; and whether some of one name are not close to each other."""
+    Integers equal themselves alone, and only what is no integer can link them.
+    """
+    numbers = [value for value in values if _is_number(value)]
+    broken = {value for value in numbers if isinstance(value, float)}
     names: dict[Any, int] = {}
-    chained, name = False, -1
-    values = sorted({value for value in columns if _is_number(value)})
-    first = last = values[0] if values else 0
-    for value in values:
-        if name < 0 or not close(last, value):
-            first, name = value, name + 1
-        elif not close(first, value):
-            chained = True
-        names[value], last = name, value
-    return names, chained
+    stretch: list[Any] = []
+
+    def end() -> None:
+        one_each = broken.isdisjoint(stretch)
+        start = len(names)
+        names.update((value, start + i * one_each) for i, value in enumerate(stretch))
+
+    for value in sorted(set(numbers)):
+        if stretch and not _is_near(stretch[-1], value):
+            end()
+            stretch = []
+        stretch.append(value)
+    end()
+    return names
+
+
+def _are_one(numbers: Sequence[Any]) -> bool:
+    """Whether each of some numbers is close to each."""
+    return _is_near(min(numbers), max(numbers)) and not _integers_differ(numbers)
+
+
+def _integers_differ(numbers: Iterable[Any]) -> bool:
+    return len({number for number in numbers if isinstance(number, int)}) > 1
 
 
 def same_rows(gold: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]]) -> bool:
-    """Whether two results hold the same rows, in whatever order."""
+    """Whether two results hold the same rows, in whatever order: every row has a partner of its own that is close.
+
+    Exact, in about the time of sorting them, wherever being close is passed on from one number to the next, or is not
+    in one column alone. Where numbers that are linked and not close stand in several columns of like rows, these rows
+    are first paired in sorted order; where that is not it, the best pairing decides, if a row has 32 rows to choose
+    from on average (as it has among 32 rows), and else they are not the same.
+    """
     if len(gold) != len(rows) or (gold and len(gold[0]) != len(rows[0])):
         return False
-    if not gold:
+    if not gold or not gold[0]:
         return True
-    chained = False
     sides: list[list[list[Any]]] = [[], []]
     for one, other in zip(zip(*gold, strict=True), zip(*rows, strict=True), strict=True):
-        names, loose = _numbered((*one, *other))
-        chained |= loose
+        names = _numbered(itertools.chain(one, other))
         for side, column in zip(sides, (one, other), strict=True):
-            side.append([("#", names[value]) if _is_number(value) else _named(value) for value in column])
-    ours, theirs = (list(zip(*side, strict=True)) for side in sides)
-    if Counter(ours) != Counter(theirs):
+            side.append([("#", names[value]) if _is_number(value) else value for value in column])
+    like: dict[Any, tuple[list[Any], list[Any]]] = defaultdict(lambda: ([], []))
+    for i, (columns, group) in enumerate(zip(sides, (gold, rows), strict=True)):
+        for name, row in zip(zip(*columns, strict=True), group, strict=True):
+            like[name][i].append(row)
+    if any(len(ours) != len(theirs) for ours, theirs in like.values()):
         return False
-    return not chained or _pairs_up(gold, rows, ours, theirs)
+    return _pair_up(list(like.values()))
 
 
-def _pairs_up(
-    gold: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]], ours: list[Any], theirs: list[Any]
-) -> bool:
-    """Whether every row has a partner of its own that is close in all columns: numbers stand so near to each other
-    that being close is not passed on from one to the next."""
+def _pair_up(groups: list[tuple[list[Any], list[Any]]]) -> bool:
+    """Whether the rows of every group, as many on both sides, pair up. Rows of a group differ by numbers alone."""
+    open_rows: tuple[list[Any], list[Any]] = [], []  # of the groups that sorting does not settle
+    for k, (ours, theirs) in enumerate(groups):
+        both = [*ours, *theirs]
+        loose = [
+            at for at, value in enumerate(both[0]) if _is_number(value) and not _are_one([row[at] for row in both])
+        ]
+        sides = [sorted([row[at] for at in loose] for row in side) for side in (ours, theirs)]
+        if all(close(a, b) for one, other in zip(*sides, strict=True) for a, b in zip(one, other, strict=True)):
+            continue
+        if len(loose) == 1 and not _integers_differ(row[loose[0]] for row in both):
+            return False  # on a line no pairing is better than the sorted one
+        for side, found in zip((ours, theirs), open_rows, strict=True):
+            found += [(k, *(value if _is_number(value) else 0 for value in row)) for row in side]
+    return not open_rows[0] or _most_pairs(*open_rows) == len(open_rows[0])
+
+
+def _most_pairs(ours: list[tuple[float, ...]], theirs: list[tuple[float, ...]]) -> int | None:
+    """How many rows of numbers pair up at best, close in every column. None where that is too much to try."""
     import numpy as np
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    like: dict[Any, list[int]] = defaultdict(list)
-    for i, name in enumerate(theirs):
-        like[name].append(i)
-
-    def near(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-        return all(close(a, b) for a, b in zip(one, other, strict=True) if _is_number(a))
-
-    edges = [(i, j) for i, name in enumerate(ours) for j in like[name] if near(gold[i], rows[j])]
-    if not edges:
-        return False
-    at = np.array(edges).T
-    graph = csr_matrix((np.ones(len(edges)), at), shape=(len(gold), len(rows)))
-    return bool((maximum_bipartite_matching(graph, perm_type="column") >= 0).all())
+    ids: dict[int, int] = {}  # of integers: as floats large ones are not exact
+    columns = []
+    for column in zip(zip(*ours, strict=True), zip(*theirs, strict=True), strict=True):
+        one, other = (np.array(side, dtype=float) for side in column)
+        whole = [np.array([ids.setdefault(v, len(ids)) if isinstance(v, int) else -1 for v in side]) for side in column]
+        columns.append((one, other, *whole))
+    windows = []  # of a column: its order, and where in it the candidates of each row begin and end
+    for one, other, *_ in columns:
+        order = np.argsort(other, kind="stable")
+        reach = 1.001 * np.maximum(TOLERANCE, ROUNDING * np.where(np.isinf(one), 0, np.abs(one)))
+        low, high = (
+            np.searchsorted(other[order], one - reach, "left"),
+            np.searchsorted(other[order], one + reach, "right"),
+        )
+        windows.append((int((high - low).sum()), order, low, high - low))
+    total, order, low, many = min(windows, key=lambda window: window[0])
+    if total > CHOICES * len(ours):
+        return None
+    at = np.repeat(np.arange(len(ours)), many)
+    to = order[np.arange(total) - np.repeat(np.cumsum(many) - many - low, many)]
+    for one, other, *whole in columns:
+        a, b, i, j = one[at], other[to], whole[0][at], whole[1][to]
+        bound = np.maximum(TOLERANCE, ROUNDING * np.maximum(np.abs(a), np.abs(b)))
+        with np.errstate(invalid="ignore"):  # of two infinities
+            near = (a == b) | ((np.abs(a - b) <= bound) & np.isfinite(bound))
+        keep = np.where((i >= 0) & (j >= 0), i == j, near)
+        at, to = at[keep], to[keep]
+    graph = csr_matrix((np.ones(len(at)), (at, to)), shape=(len(ours), len(theirs)))
+    return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())
 
 
 def matches(answer: Answer, rows: list[tuple[Any, ...]]) -> bool:
@@ -587,7 +992,9 @@ def matches(answer: Answer, rows: list[tuple[Any, ...]]) -> bool:
         return same_rows(answer.rows, rows)
     if len(rows) != len(answer.rows):
         return False
-    return all(same_rows(answer.rows[start:end], rows[start:end]) for start, end in answer.blocks)
+    places = [k for k, (start, end) in enumerate(answer.blocks) for _ in range(start, end)]
+    ours, theirs = ([(k, *row) for k, row in zip(places, side, strict=True)] for side in (answer.rows, rows))
+    return same_rows(ours, theirs)
 
 
 def cell_f1(gold: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]]) -> float:
@@ -595,14 +1002,34 @@ def cell_f1(gold: Sequence[tuple[Any, ...]], rows: Sequence[tuple[Any, ...]]) ->
     sides = [[value for row in side for value in row] for side in (gold, rows)]
     if not sides[0] and not sides[1]:
         return 1.0
-    numbers = [sorted(value for value in side if _is_number(value)) for side in sides]
-    others = [Counter(_named(value) for value in side if not _is_number(value)) for side in sides]
+    numbers = [[value for value in side if _is_number(value)] for side in sides]
+    others = [Counter(value for value in side if not _is_number(value)) for side in sides]
     shared = (others[0] & others[1]).total() + _paired(*numbers)
     return 2 * shared / (len(sides[0]) + len(sides[1]))
 
 
 def _paired(ours: list[float], theirs: list[float]) -> int:
-    """How many of two sorted lists of numbers pair up: on a line, taking the first that is close is best."""
+    """How many of two lists of numbers pair up at best; where large integers are linked by too many numbers that are
+    none, how many do in sorted order."""
+    names = _numbered(itertools.chain(ours, theirs))
+    like: dict[int, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for i, side in enumerate((ours, theirs)):
+        for value in sorted(side):
+            like[names[value]][i].append(value)
+    pairs = 0
+    left: tuple[list[float], list[float]] = [], []
+    for one, other in like.values():
+        if one and other and _integers_differ((*one, *other)):
+            left[0].extend(one)
+            left[1].extend(other)
+        else:
+            pairs += _paired_in_order(one, other)
+    best = _most_pairs([(value,) for value in left[0]], [(value,) for value in left[1]]) if left[0] else 0
+    return pairs + (_paired_in_order(*map(sorted, left)) if best is None else best)
+
+
+def _paired_in_order(ours: list[float], theirs: list[float]) -> int:
+    """How many of two sorted lists pair up: on a line, taking the first that is close is best."""
     i = j = pairs = 0
     while i < len(ours) and j < len(theirs):
         if close(ours[i], theirs[j]):

@@ -535,7 +535,9 @@ def cells_curve(attempts: Iterable[Attempt]) -> dict[str, Any]:
 def correlation(rows: Iterable[tuple[float, bool, str]]) -> dict[str, Any]:
     """Pearson's r over tasks, between the mean fitness of a task's wrong attempts and its pass rate.
 
-    rows: (fitness, passed, task). Tasks with a wrong attempt count. The interval is Fisher's, at 95%.
+    rows: (fitness, passed, task). Tasks with a wrong attempt count. The interval is Fisher's, at 95%. Not estimable,
+    all None: under four tasks; one value on a side, or all points on one line (two distinct points always are), up to
+    what rounding does to a mean, since Fisher's interval then has no width whatever n is.
     """
     by_task: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for fitness, passed, task in rows:
@@ -546,12 +548,13 @@ def correlation(rows: Iterable[tuple[float, bool, str]]) -> dict[str, Any]:
         if wrong:
             pairs.append((sum(wrong) / len(wrong), 1 - len(wrong) / len(those)))
     found: dict[str, Any] = {"n": len(pairs), "r": None, "interval": None, "p_value": None}
-    if len(pairs) > 3 and all(len({pair[side] for pair in pairs}) > 1 for side in (0, 1)):
+    if len(pairs) > 3 and all(max(side) - min(side) > 1e-9 for side in zip(*pairs, strict=True)):
         from scipy.stats import pearsonr
 
         result = pearsonr(*zip(*pairs, strict=True))
-        low, high = result.confidence_interval(0.95)
-        found |= {"r": float(result.statistic), "interval": [float(low), float(high)], "p_value": float(result.pvalue)}
+        if abs(result.statistic) < 1 - 1e-6:
+            r, p_value, (low, high) = result.statistic, result.pvalue, result.confidence_interval(0.95)
+            found |= {"r": float(r), "interval": [float(low), float(high)], "p_value": float(p_value)}
     return found
 
 

@@ -164,7 +164,7 @@ def _exported(t: Table) -> set[tuple[int, int]]:
     """(task, program) of the distinct passing programs of the arms where no base attempt passed: what export writes."""
     found: set[tuple[int, int]] = set()
     for arm in t.arms:
-        row = t.play(arm).row[~t.base.rescued]
+        row = t.play(arm).row[t.all_fail]
         hits = row[t.of("passed", row, False).astype(bool)]
         found.update(zip(t.columns["task"][hits].tolist(), t.columns["program"][hits].tolist(), strict=True))
     return found
@@ -921,7 +921,8 @@ def warnings(t: Table) -> list[str]:
         return ["There is no task in this run."]
     owing = incomplete(t)
     if owing["base_tasks"]:
-        out.append(f"{owing['base_tasks']} of {len(t.tasks)} tasks lack base attempts and count nowhere.")
+        lacking = f"{owing['base_tasks']} of {len(t.tasks)} tasks lack base attempts"
+        out.append(f"{lacking} and count in no rate and no exported row.")
     for arm, row in owing["arms"].items():
         if row["tasks"]:
             lean = "" if t.full_budget else ": they lean towards tasks rescued early, and so finished early"

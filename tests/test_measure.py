@@ -153,8 +153,29 @@ def test_rescued_rows_are_the_rows_that_export_writes(codes: list[str | None], t
     conf = config(arms=["resample", "ring"], particles=1, rounds=2, base_samples=2, noise_runs=1)
     conf["data"] = {"licence": None}
     cards = [Task(name, name, "?", "stdio", (Test("1", "1"),)) for name in "ab"]
-    rows = FORMATS["rows"]([a for a in attempts if a.passed], cards, conf)
-    assert measure(attempts, conf)["rescued_rows"] == rows.count("\n")
+    results = measure(attempts, conf)
+    rows = FORMATS["rows"]([a for a in attempts if a.passed], cards, conf, results)
+    assert results["rescued_rows"] == results["pooled"]["rows"] == rows.count("\n")
+
+
+def test_a_base_group_that_is_not_whole_gives_no_row() -> None:
+    """Three of four base attempts failed, the fourth is owed: nobody knows whether the group would have failed."""
+    attempts = [*base("a", group=4), *list(base("b", group=4))[:3]]
+    for task in "ab":
+        for arm in ("resample", "star"):
+            attempts += play(task, arm, 0 if (task, arm) == ("b", "star") else None, rounds=1)
+    conf = config(arms=["resample", "star"], rounds=1, base_samples=4)
+    conf["data"] = {"licence": None}
+    results = measure(attempts, conf)
+    pooled = results["pooled"]
+    assert results["rescued_rows"] == pooled["rows"] == pooled["rows_tasks"] == pooled["all_runs"]["rescued"] == 0
+    cards = [Task(name, name, "?", "stdio", (Test("1", "1"),)) for name in "ab"]
+    assert FORMATS["rows"]([a for a in attempts if a.passed], cards, conf, results) == ""
+    assert "1 of 2 tasks lack base attempts and count in no rate and no exported row." in results["warnings"]
+    whole = [*attempts, attempt("b", particle=3)]
+    results = measure(whole, conf)
+    assert results["rescued_rows"] == results["pooled"]["all_runs"]["rescued"] == 1
+    assert FORMATS["rows"]([a for a in whole if a.passed], cards, conf, results).count("\n") == 1
 
 
 def test_paired_counts_and_the_sharper_control() -> None:

@@ -552,6 +552,7 @@ def _mean(values: Any) -> float:
 
 def _mean_interval(values: Any) -> dict[str, Any]:
     """Mean over tasks and its bootstrap interval; none where every task says the same."""
+    values = stats.settled(values, scale=1.0)  # differences of shares
     lo, hi = stats.bootstrap_ci(values, level=LEVEL, rng=_rng())
     same = len(values) > 0 and bool(np.all(values == values[0]))
     return {"mean": _mean(values), "interval": [math.nan, math.nan] if same else [lo, hi]}

@@ -908,6 +908,26 @@ def test_a_margin_in_points_moves_the_equivalence_alone() -> None:
     assert [narrow[arm]["p"] for arm in narrow] == [wide[arm]["p"] for arm in wide]
 
 
+def test_one_pass_more_on_every_task_is_inconclusive_on_any_lattice() -> None:
+    """Eight tasks, star one pass of 24 above resample on each: no spread, so no interval and no verdict."""
+    attempts = []
+    for i, task in enumerate(names(8)):
+        attempts += base(task)
+        for arm, passes in (("resample", i + 1), ("star", i + 2)):
+            attempts += [attempt(task, arm, 0, k // 8, k % 8, passed=k < passes) for k in range(24)]
+    results = measure(attempts, config(tasks="mbpp-bundle", full_budget=True, arms=["resample", "star"]))
+    got = results["per_sample"]["star"]["paired"]
+    assert got["delta"] == pytest.approx(1 / 24) and got["interval"] == [None, None]
+    assert results["verdict"]["arms"] == {"star": "inconclusive"}
+
+
+def test_a_mean_of_equal_differences_has_no_interval() -> None:
+    same = np.array([0.3, 0.1 + 0.2, 0.3]) - np.array([0.1, 0.1, 0.1])
+    assert math.isnan(m._mean_interval(same)["interval"][0])
+    none = m._mean_interval(np.array([0.1 + 0.2, 0.3, 0.6]) - np.array([0.3, 0.3, 0.6]))
+    assert none["mean"] == 0 and math.isnan(none["interval"][0])
+
+
 def test_every_key_is_made_by_one_function() -> None:
     results = measure([], config())
     assert set(m.SECTIONS) <= set(results)
@@ -956,6 +976,16 @@ def test_without_a_task_of_both_outcomes_nothing_is_estimable_but_a_cliff() -> N
     empty = m.hill([], [], [])
     assert empty["verdict"] == "not_estimable" and empty["n"] == 0
     dumped(empty)
+
+
+def test_five_tasks_that_agree_to_the_last_pair_make_no_hill() -> None:
+    """51 wins of 84 pairs in each of five tasks: the last digit of .607 is no standard error."""
+    rows = [(k / 20, 0) for k in range(1, 13)] + [(k / 40, 1) for k in (3, 13, 15, 16, 19, 21, 22)]
+    score, passed, task = zip(*((s, y, t) for t in range(5) for s, y in rows), strict=True)
+    got = m.hill(score, passed, task)
+    assert got["auc"]["within"]["auc"] == pytest.approx(51 / 84) and got["verdict"] == "inconclusive"
+    lo, hi = got["rule"]["within_99"]
+    assert lo < 0.3 and hi > 0.9
 
 
 def test_a_hill_needs_passes_below_three_quarters_from_several_tasks() -> None:

@@ -161,7 +161,7 @@ def _noise_runs(t: Table) -> tuple[Any, Any]:
 
 
 def _exported(t: Table) -> set[tuple[int, int]]:
-    """(task, program) of the distinct passing programs of the arms where no base attempt passed: what export writes."""
+    """(task, program) of the distinct passing programs of the arms on all-fail tasks: what export writes."""
     found: set[tuple[int, int]] = set()
     for arm in t.arms:
         row = t.play(arm).row[t.all_fail]
@@ -1162,7 +1162,9 @@ CLIFF_SHARE = 1 / 5  # of the top bucket's rate
 
 RULE = (
     "cliff: the upper 95% limit of the pass rate from a half to three quarters of the tests is under a fifth of the "
-    "top bucket's rate. hill: not a cliff, and among programs below three quarters, with at least 10 passes in at "
+    "top bucket's rate. The limit takes tasks as its unit: the more alike the programs of a task end, the fewer they "
+    "count for, and about one while none passes; a top rate above the middle of such an interval of its own counts as "
+    "that middle. hill: not a cliff, and among programs below three quarters, with at least 10 passes in at "
     "least 5 tasks, the lower 99% limit of the within-task AUC is above one half. noise: neither, and the 99% interval "
     "of the within-task AUC over all programs holds one half and lies inside .4 to .6. inconclusive: everything else; "
     "a wide interval is not noise. not_estimable: no task holds both a pass and a fail, so nothing can be compared "
@@ -1184,19 +1186,24 @@ def hill(score: Any, passed: Any, task: Any, edges: Any = EDGES, ends: bool = Tr
     table = stats.calibration_table(score, passed, edges, level=LEVEL, ends=ends)
     middle = (score >= 0.5) & (score < 0.75)
     middle_n, middle_passed = int(middle.sum()), int(passed[middle].sum())
-    limit = float(stats.proportion_ci(middle_passed, middle_n, level=LEVEL).hi)
+    middle_tasks = len(set(task[middle].tolist()))
+    limit = stats.clustered_ci(passed[middle], task[middle], level=LEVEL).hi
+    peak = score == 1 if ends else score >= max((edge for edge in edges if edge < 1), default=0)
     top = table[-1].rate
+    # One program that passes is no rate of 100%; an interval's middle is a rate with its own uncertainty taken off.
+    counted = min(top, sum(stats.clustered_ci(passed[peak], task[peak], level=LEVEL)) / 2)
     below, partial = score < 0.75, (score > 0) & (score < 1)
     within = stats.auc(score, passed, task, within=True, level=HILL_LEVEL)
     low = stats.auc(score[below], passed[below], task[below], within=True, level=HILL_LEVEL)
     low_passes = int(passed[below].sum())
     low_tasks = len(set(task[below & (passed == 1)].tolist()))
 
-    if limit < CLIFF_SHARE * top:
+    if limit < CLIFF_SHARE * counted:
         word = "cliff"
+        less = f", which count as {counted:.1%}" if counted < top else ""
         why = (
-            f"from a half to three quarters {middle_passed} of {middle_n} pass, at most {limit:.1%}; that "
-            f"is under a fifth of the {top:.1%} at the top"
+            f"from a half to three quarters {middle_passed} of {middle_n} in {middle_tasks} tasks pass, at most "
+            f"{limit:.1%}; that is under a fifth of the {top:.1%} at the top{less}"
         )
     elif not within.n_groups:
         word = "not_estimable"
@@ -1235,8 +1242,9 @@ def hill(score: Any, passed: Any, task: Any, edges: Any = EDGES, ends: bool = Tr
         },
         "rule": {
             "text": RULE,
-            "middle": {"n": middle_n, "passed": middle_passed, "upper": limit},
+            "middle": {"n": middle_n, "passed": middle_passed, "tasks": middle_tasks, "upper": limit},
             "top_rate": top,
+            "top_counted": counted,
             "within_99": [within.lo, within.hi],
             "below_three_quarters": {
                 "passes": low_passes,

@@ -29,6 +29,7 @@ N_RESAMPLES = 9_999  # bootstrap and sign-flip draws; with the observed value it
 DISTINCT_SUMS = 1 << 18  # up to so many different sums, a sign-flip distribution is worked out exactly
 CHUNK = 1 << 22  # numbers held at once by a resampling loop (32 MB of floats)
 RELATIVE_TIE = 1e-9  # two results of the same arithmetic closer than this share of their scale are one number
+FIRST_VOTE = 0.5  # of a passing program, that all of its task pass: what is believed before any pass is seen
 
 VERDICTS = ("better", "worse", "equivalent", "inconclusive")
 
@@ -182,6 +183,42 @@ def bootstrap_ci(
     limits = np.quantile(_resampled_means(x, n_resamples, _generator(rng)), [tail, 1 - tail])
     # A limit that is 0 comes out as 1e-17 on one side of it, and a verdict asks on which.
     lo, hi = settled(limits, scale=float(np.abs(x).max()))
+    return Interval(float(lo), float(hi))
+
+
+def clustered_ci(passed: ArrayLike, groups: ArrayLike, level: float = 0.95) -> Interval:
+    """Confidence interval for the pass rate of programs that come in tasks, where passes are rare.
+
+    passed: (n,) 0/1; groups: (n,) the task of each. Returns (lo, hi); nan for no program. Wilson's interval with n
+    replaced by n / (1 + (s - 1) c): s is the size of the task that a program sees, sum of squared sizes over n, and c
+    how alike a task's programs are. For a passing program it is the share of its task's others that pass too; c is the
+    mean over the passing programs and half a vote for 1. So while nothing passes a task of equal ones counts as one
+    program, and after a few passes of many tasks programs count nearly one by one. c is not reduced by what chance
+    alone would give: where passes are common, the interval is wider than it need be.
+
+    Design effect with unequal sizes: Kish 1965 (Survey Sampling). By simulation, 5 to 74 tasks of 1 to 15 programs,
+    rates from 2 to 50%, from independent programs to tasks that pass or fail as a whole: the upper limit of the nominal
+    95% lies under the true rate in 5.5% of runs at most (mostly under 2.5%), that of Wilson's interval of the programs
+    in up to 54%; the lower limit lies above it in 8% at most, where the expected passes are few.
+
+    Raises ValueError for passed other than 0/1, NaN, unequal lengths, or a level outside (0, 1).
+    """
+    y = _vector(passed, "passed")
+    if not _is_binary(y):
+        raise ValueError("passed must be 0 or 1")
+    g = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
+    if g.size != y.size:
+        raise ValueError("groups must have one entry a program")
+    z = _z(1 - (1 - _inside(level, "level")) / 2)
+    if y.size == 0:
+        return Interval(np.nan, np.nan)
+    n, k = np.bincount(g), np.bincount(g, weights=y)
+    size = float(n @ n / y.size)
+    several = n > 1  # a program alone in its task says nothing of how alike they are
+    votes = float(k[several].sum()) + FIRST_VOTE
+    alike = (float((k * (k - 1) / np.maximum(n - 1, 1))[several].sum()) + FIRST_VOTE) / votes
+    worth = np.array(y.size / (1 + (size - 1) * alike))
+    lo, hi = _wilson(y.mean() * worth, worth, z)
     return Interval(float(lo), float(hi))
 
 

@@ -971,11 +971,47 @@ def test_a_score_with_too_little_behind_it_is_inconclusive_not_noise() -> None:
 def test_without_a_task_of_both_outcomes_nothing_is_estimable_but_a_cliff() -> None:
     flat = m.hill([0.2, 0.6, 1.0], [0, 0, 0], ["a", "b", "c"])
     assert flat["verdict"] == "not_estimable" and flat["auc"]["within"]["auc"] is None
-    steep = m.hill([0.6] * 100 + [1.0] * 20, [0] * 100 + [1] * 20, ["a"] * 100 + ["b"] * 20)
+    steep = m.hill([0.6] * 100 + [1.0] * 20, [0] * 100 + [1] * 20, [*range(50)] * 2 + [50, 51, 52, 53] * 5)
     assert steep["verdict"] == "cliff"
     empty = m.hill([], [], [])
     assert empty["verdict"] == "not_estimable" and empty["n"] == 0
     dumped(empty)
+
+
+@pytest.mark.parametrize(
+    "score, passed, task",
+    [
+        ([0.6] * 16 + [1.0], [0] * 16 + [1], ["a"] * 16 + ["b"]),
+        ([0.6] * 100 + [1.0] * 20, [0] * 100 + [1] * 20, ["a"] * 120),
+        ([0.6] * 100 + [1.0] * 20, [0] * 100 + [1] * 20, ["a"] * 100 + ["b"] * 20),
+        ([0.6] * 24 + [1.0], [0] * 24 + [1], range(25)),  # one program at the top is no rate of 100%
+        ([0.6] * 24 + [1.0] * 20, [0] * 24 + [1] * 20, [*range(24)] + ["b"] * 20),  # nor is one task
+    ],
+)
+def test_a_cliff_is_not_told_from_a_task_or_two(score: Any, passed: Any, task: Any) -> None:
+    got = m.hill(score, passed, list(map(str, task)))
+    assert got["verdict"] != "cliff" and got["rule"]["middle"]["tasks"] == len(set(task[: passed.count(0)]))
+    assert got["rule"]["top_counted"] < 1 == got["rule"]["top_rate"]
+
+
+def test_the_recorded_sql_predictions_read_as_a_cliff() -> None:
+    """557 predictions on 87 BIRD questions: 0 of 48 match between a half and three quarters of the cells, in 25
+    questions; 279 of 280 with every cell, in 72."""
+    sizes = [1] * 13 + [2] * 7 + [3] * 3 + [6] * 2
+    rest = 557 - 48 - 280
+    score = [0.6] * 48 + [1.0] * 280 + [0.0] * rest
+    passed = [0] * 48 + [1] * 279 + [0] * (280 + rest - 279)
+    task = [i for i, n in enumerate(sizes) for _ in range(n)] + [i % 72 for i in range(280)] + [86] * rest
+    got = m.hill(score, passed, task)
+    assert got["verdict"] == "cliff" and (got["rule"]["middle"]["n"], got["rule"]["middle"]["tasks"]) == (48, 25)
+
+
+def test_the_top_bucket_of_a_judge_begins_at_its_last_edge() -> None:
+    """Without buckets of their own for 0 and 1, the rate at the top is that of everything from the last edge on."""
+    score, passed = [0.6] * 60 + [0.9, 0.95, 1.0, 1.0] * 5, [0] * 60 + [1, 1, 1, 0] * 5
+    got = m.hill(score, passed, range(80), edges=(0.1, 0.3, 0.5, 0.7, 0.9), ends=False)
+    assert got["rule"]["top_rate"] == 0.75 and got["verdict"] == "cliff"
+    assert got["rule"]["top_counted"] == pytest.approx((15 + 1.9208) / (20 + 3.8415), abs=1e-4)  # Wilson's middle
 
 
 def test_five_tasks_that_agree_to_the_last_pair_make_no_hill() -> None:
@@ -1032,3 +1068,46 @@ def test_the_verdict_is_right_on_simulated_truth(kind: str, right: str) -> None:
     assert words[right] >= 291
     if kind == "between":
         assert words["hill"] <= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("top", ["forty tasks", "three tasks"])
+@pytest.mark.parametrize("alike", [0.1, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize("n", [3, 5, 8])
+def test_a_cliff_is_rarely_told_of_a_few_tasks_that_fail_together(n: int, alike: float, top: str) -> None:
+    """24 programs each of n tasks from a half to three quarters, where 30% pass, against 80% at the top: no cliff."""
+    rng = np.random.default_rng([29, n, int(10 * alike), len(top)])
+    false = 0
+    for _ in range(300):
+        chance = rng.random(n) < 0.3 if alike == 1 else rng.beta(*np.array([0.3, 0.7]) * (1 - alike) / alike, n)
+        best = [40 * [1]] if top == "forty tasks" else [rng.integers(1, 6, 3)]
+        peak = np.repeat(np.arange(100, 100 + len(best[0])), best[0])
+        passed = np.concatenate((rng.random(24 * n) < np.repeat(chance, 24), rng.random(len(peak)) < 0.8))
+        score = [0.6] * 24 * n + [1.0] * len(peak)
+        false += m.hill(score, passed, [*np.repeat(np.arange(n), 24), *peak])["verdict"] == "cliff"
+    assert false <= 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", [0.0, 0.1, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize("n, top", [(15, 5), (15, 20), (30, 5), (30, 20), (74, 5), (74, 20)])
+def test_a_cliff_is_rarely_told_at_its_very_edge(n: int, top: int, alike: float) -> None:
+    """11% against 55% is a fifth, neither more nor less. Tasks of 1 to 15 programs, at the top of 1 to 3."""
+    rng = np.random.default_rng([31, n, top, int(10 * alike)])
+
+    def tasks(count: int, rate: float, most: int) -> tuple[Any, Any]:
+        chance = np.full(count, rate)
+        if alike == 1:
+            chance = (rng.random(count) < rate).astype(float)
+        elif alike:
+            chance = rng.beta(*np.array([rate, 1 - rate]) * (1 - alike) / alike, count)
+        task = np.repeat(np.arange(count), rng.integers(1, most + 1, count))
+        return rng.random(len(task)) < chance[task], task
+
+    false = 0
+    for _ in range(300):
+        (low, tasks_low), (high, tasks_high) = tasks(n, 0.11, 15), tasks(top, 0.55, 3)
+        score = [0.6] * len(low) + [1.0] * len(high)
+        got = m.hill(score, np.concatenate((low, high)), np.concatenate((tasks_low, 1000 + tasks_high)))
+        false += got["verdict"] == "cliff"
+    assert false <= 24  # 8%; at most 5.5% of long simulations

@@ -584,6 +584,53 @@ def test_equivalence_of_rates_knows_what_it_has_not_seen():
     assert stats.equivalent(np.zeros(9) + 0.25, np.zeros(9) + 0.25, 0.5).equivalent is False  # nothing varies
 
 
+# ── The pass rate of programs that come in tasks ─────────────────────────────────────────────────────────
+def test_a_clustered_interval_by_hand():
+    """Tasks of 4, 4 and 2 programs with 2, 0 and 1 passes, so a program sees a task of 3.6. Their alikeness: 1/3 and
+    1/3 (one of three others passes), 0, and half a vote for 1: (2/3 + 1/2) / 3.5 = 1/3."""
+    passed, tasks = [1, 1, 0, 0, 0, 0, 0, 0, 1, 0], [*"aaaabbbbcc"]
+    worth = 10 / (1 + 2.6 / 3)
+    assert stats.clustered_ci(passed, tasks) == pytest.approx(wilson(0.3, worth, 0.95))
+
+
+def test_programs_count_as_tasks_while_none_passes_and_alone_as_programs():
+    assert stats.clustered_ci([0] * 72, np.repeat(range(3), 24)) == pytest.approx(stats.proportion_ci(0, 3))
+    assert stats.clustered_ci([1] * 40, np.repeat(range(2), 20)) == pytest.approx(stats.proportion_ci(2, 2))
+    assert stats.clustered_ci([1, 0, 0, 1, 0], range(5)) == pytest.approx(stats.proportion_ci(2, 5))
+    lone = [1, *[0] * 23] * 20 + [0] * 24 * 20  # a pass each in 20 of 40 tasks
+    assert stats.clustered_ci(lone, np.repeat(range(40), 24)).hi < 1.15 * stats.proportion_ci(20, 960).hi
+    assert all(math.isnan(x) for x in stats.clustered_ci([], []))
+
+
+@pytest.mark.parametrize(("passed", "tasks"), [([2], ["a"]), ([1, 0], ["a"]), ([math.nan], ["a"]), ([0.5], ["a"])])
+def test_a_clustered_interval_refuses_what_is_no_pass(passed, tasks):
+    with pytest.raises(ValueError):
+        stats.clustered_ci(passed, tasks)
+
+
+def draw_tasks(n, rate, alike, rng):
+    """Passes and tasks of n tasks of 1 to 15 programs; alike: correlation of two programs of a task."""
+    chance = np.full(n, rate)
+    if alike == 1:
+        chance = (rng.random(n) < rate).astype(float)
+    elif alike:
+        chance = rng.beta(rate * (1 - alike) / alike, (1 - rate) * (1 - alike) / alike, n)
+    task = np.repeat(range(n), rng.integers(1, 16, n))
+    return (rng.random(task.size) < chance[task]).astype(int), task
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", [0, 0.1, 0.3, 0.6, 1])
+@pytest.mark.parametrize("rate", [0.02, 0.11, 0.3])
+@pytest.mark.parametrize("n", [5, 8, 30, 74])
+def test_the_clustered_upper_limit_holds_its_level(n, rate, alike):
+    rng = np.random.default_rng([23, n, int(100 * rate), int(10 * alike)])
+    runs = [draw_tasks(n, rate, alike, rng) for _ in range(500)]
+    assert np.mean([stats.clustered_ci(passed, task).hi < rate for passed, task in runs]) <= 0.07
+    if n == 74 and alike >= 0.6:
+        assert np.mean([stats.proportion_ci(passed.sum(), len(passed)).hi < rate for passed, _ in runs]) > 0.15
+
+
 # ── What cannot be estimated, and what must not be accepted ──────────────────────────────────────────────
 def test_not_estimable_is_nan_with_its_n():
     assert all(math.isnan(x) for x in (*stats.proportion_ci(0, 0), *stats.bootstrap_ci([]), *stats.bootstrap_ci([1])))

@@ -18,7 +18,7 @@ Left out: base and noise-run programs, and tasks of which the base group did not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from records import RecordsError, dumps
@@ -26,23 +26,27 @@ from swarm import PLAIN, Attempt, Style, bare, fenced, same_program
 from tasks import Task
 
 
-def rescues(passing: Iterable[Attempt], config: dict[str, Any]) -> list[Attempt]:
-    """The passing attempts of the arms on tasks whose whole base group failed, by task, arm, round, particle."""
-    plan = config["plan"]
-    arms = {*plan["arms"], *(["round0"] if config["identity"]["share_round0"] else [])}
-    passing = list(passing)
-    kept = {a.task_id for a in passing if a.arm == "base" and a.particle < plan["base_samples"]}
-    ours = [a for a in passing if a.arm in arms and a.rerun == 0 and a.task_id not in kept]
+def rescues(passing: Iterable[Attempt], config: dict[str, Any], results: Mapping[str, Any]) -> list[Attempt]:
+    """The passing attempts of the arms on tasks whose whole base group failed, by task, arm, round, particle.
+
+    Which those are the results say (`by_task`): a group that lacks an attempt shows nothing among what passed.
+    """
+    arms = {*config["plan"]["arms"], *(["round0"] if config["identity"]["share_round0"] else [])}
+    failed = {task for task, row in results["by_task"].items() if row["base"] == 0}  # None: the group is not whole
+    ours = [a for a in passing if a.arm in arms and a.rerun == 0 and a.task_id in failed]
     return sorted(ours, key=lambda attempt: attempt.slot)
 
 
-def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: dict[str, Any]) -> str:
-    """JSON lines, one for each distinct passing program of the arms, in the order of task, arm, round, particle."""
+def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: dict[str, Any], results: Mapping[str, Any]) -> str:
+    """JSON lines, one for each distinct passing program of the arms, in the order of task, arm, round, particle.
+
+    passing: at least the attempts of the arms that passed; results: what `measure` made of the same attempts.
+    """
     identity, tasks = config["identity"], {task.id: task for task in cards}
     system = PLAIN.system if identity["system"] is None else identity["system"]
     style = Style(system, identity["no_comments"])
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for attempt in rescues(passing, config):
+    for attempt in rescues(passing, config, results):
         if attempt.task_id not in tasks:
             raise RecordsError(f"the card of {attempt.task_id} cannot be read: repeat the run, which writes it anew")
         assert attempt.code is not None  # it passed
@@ -72,4 +76,5 @@ def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: dict[str, An
     return "".join(dumps(row) + "\n" for row in found.values())
 
 
-FORMATS: dict[str, Callable[[Iterable[Attempt], Iterable[Task], dict[str, Any]], str]] = {"rows": rows}
+Format = Callable[[Iterable[Attempt], Iterable[Task], dict[str, Any], Mapping[str, Any]], str]
+FORMATS: dict[str, Format] = {"rows": rows}

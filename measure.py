@@ -162,10 +162,10 @@ def _noise_runs(t: Table) -> tuple[Any, Any]:
 
 
 def _exported(t: Table) -> set[tuple[int, int]]:
-    """(task, program) of the distinct passing programs of the arms where no base attempt passed: what export writes."""
+    """(task, program) of the distinct passing programs of the arms on all-fail tasks: what export writes."""
     found: set[tuple[int, int]] = set()
     for arm in t.arms:
-        row = t.play(arm).row[~t.base.rescued]
+        row = t.play(arm).row[t.all_fail]
         hits = row[t.of("passed", row, False).astype(bool)]
         found.update(zip(t.columns["task"][hits].tolist(), t.columns["program"][hits].tolist(), strict=True))
     return found
@@ -551,6 +551,7 @@ def _mean(values: Any) -> float:
 
 def _mean_interval(values: Any) -> dict[str, Any]:
     """Mean over tasks and its bootstrap interval; none where every task says the same."""
+    values = stats.settled(values, scale=1.0)  # differences of shares
     lo, hi = stats.bootstrap_ci(values, level=LEVEL, rng=_rng())
     same = len(values) > 0 and bool(np.all(values == values[0]))
     return {"mean": _mean(values), "interval": [math.nan, math.nan] if same else [lo, hi]}
@@ -918,8 +919,9 @@ def warnings(t: Table) -> list[str]:
         return ["There is no task in this run."]
     owing = incomplete(t)
     if owing["base_tasks"]:
-        lack = "lacks" if owing["base_tasks"] == 1 else "lack"
-        out.append(f"{of(owing['base_tasks'], len(t.tasks), 'task')} {lack} base attempts and count nowhere.")
+        lack, them = ("lacks", "it") if owing["base_tasks"] == 1 else ("lack", "them")
+        lacking = f"{of(owing['base_tasks'], len(t.tasks), 'task')} {lack} base attempts"
+        out.append(f"{lacking}: no rate and no exported row counts {them}.")
     for arm, row in owing["arms"].items():
         if row["tasks"]:
             lean = "" if t.full_budget else ": they lean towards tasks rescued early, and so finished early"
@@ -1172,13 +1174,15 @@ CHANCE = 0.5  # the AUC of a score that says nothing
 
 RULE = (
     f"cliff: from {share(MIDDLE, 0)} to under {share(UPPER, 0)} of the tests the upper {share(LEVEL, 0)} limit of the "
-    f"pass rate is under {share(CLIFF_SHARE, 0)} of the top bucket's rate. hill: not a cliff, and among programs under "
+    f"pass rate is under {share(CLIFF_SHARE, 0)} of the top bucket's rate. The limit takes tasks as its unit: the more "
+    "alike the programs of a task end, the fewer they count for, and about one while none passes; a top rate above the "
+    "middle of such an interval of its own counts as that middle. hill: not a cliff, and among programs under "
     f"{share(UPPER, 0)}, with at least {HILL_PASSES} passes in at least {HILL_TASKS} tasks, the lower "
     f"{share(HILL_LEVEL, 0)} limit of the within-task AUC is above {CHANCE:g}. noise: neither, and the "
     f"{share(HILL_LEVEL, 0)} interval of the within-task AUC over all programs holds {CHANCE:g} and lies inside "
     f"{NOISE_WITHIN[0]:g} to {NOISE_WITHIN[1]:g}. inconclusive: everything else; a wide interval is not noise. "
     "not_estimable: no task holds both a pass and a fail, so nothing can be compared within a task (a cliff can still "
-    "be told, from the pooled counts)."
+    "be told, from other tasks)."
 )
 
 
@@ -1196,8 +1200,12 @@ def hill(score: Any, passed: Any, task: Any, edges: Any = EDGES, ends: bool = Tr
     table = stats.calibration_table(score, passed, edges, level=LEVEL, ends=ends)
     middle = (score >= MIDDLE) & (score < UPPER)
     middle_n, middle_passed = int(middle.sum()), int(passed[middle].sum())
-    limit = float(stats.proportion_ci(middle_passed, middle_n, level=LEVEL).hi)
+    middle_tasks = len(set(task[middle].tolist()))
+    limit = stats.clustered_ci(passed[middle], task[middle], level=LEVEL).hi
+    peak = score == 1 if ends else score >= max((edge for edge in edges if edge < 1), default=0)
     top = table[-1].rate
+    # One program that passes is no rate of 100%; an interval's middle is a rate with its own uncertainty taken off.
+    counted = min(top, sum(stats.clustered_ci(passed[peak], task[peak], level=LEVEL)) / 2)
     below, partial = score < UPPER, (score > 0) & (score < 1)
     within = stats.auc(score, passed, task, within=True, level=HILL_LEVEL)
     low = stats.auc(score[below], passed[below], task[below], within=True, level=HILL_LEVEL)
@@ -1205,11 +1213,13 @@ def hill(score: Any, passed: Any, task: Any, edges: Any = EDGES, ends: bool = Tr
     low_tasks = len(set(task[below & (passed == 1)].tolist()))
     found_below = f"{plural(low_passes, 'pass', 'passes')} in {plural(low_tasks, 'task')} under {share(UPPER, 0)}"
 
-    if limit < CLIFF_SHARE * top:
+    if limit < CLIFF_SHARE * counted:
         word = "cliff"
+        less = f", which count as {share(counted)}" if counted < top else ""
         why = (
-            f"from {share(MIDDLE, 0)} to under {share(UPPER, 0)} of the tests {of(middle_passed, middle_n)} programs "
-            f"pass, at most {share(limit)}; that is under {share(CLIFF_SHARE, 0)} of the {share(top)} at the top"
+            f"from {share(MIDDLE, 0)} to under {share(UPPER, 0)} of the tests {of(middle_passed, middle_n, 'program')} "
+            f"in {plural(middle_tasks, 'task')} pass, at most {share(limit)}; that is under {share(CLIFF_SHARE, 0)} of "
+            f"the {share(top)} at the top{less}"
         )
     elif not within.n_groups:
         word = "not_estimable"
@@ -1251,8 +1261,9 @@ def hill(score: Any, passed: Any, task: Any, edges: Any = EDGES, ends: bool = Tr
         },
         "rule": {
             "text": RULE,
-            "middle": {"n": middle_n, "passed": middle_passed, "upper": limit},
+            "middle": {"n": middle_n, "passed": middle_passed, "tasks": middle_tasks, "upper": limit},
             "top_rate": top,
+            "top_counted": counted,
             "level": HILL_LEVEL,
             "within": [within.lo, within.hi],
             "below": {"passes": low_passes, "tasks": low_tasks, "auc": low.auc, "interval": [low.lo, low.hi]},

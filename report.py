@@ -369,9 +369,10 @@ def pool(runs: Mapping[str, Results]) -> dict[str, Any]:
 
     Pooled by task, since a task that two seeds share is one task: its value is the mean over the runs in which both the
     arm and the control finished it. An arm is called better or worse only where every run says so by itself and the
-    pooled figures do too; equivalent, where the pooled interval lies inside the margin; else inconclusive. Runs that
-    differ in more than their seed are not pooled, and `differ` names what they differ in; nor are runs of one seed,
-    which asked the same requests and are no repetition.
+    pooled figures do too; equivalent, where the pooled interval lies inside the margin and the runs do not contradict
+    each other, one saying better and one worse: the mean of a task over its runs hides how far they lie apart; else
+    inconclusive. Runs that differ in more than their seed are not pooled, and `differ` names what they differ in; nor
+    are runs of one seed, which asked the same requests and are no repetition.
     """
     import stats
 
@@ -417,7 +418,7 @@ def pool(runs: Mapping[str, Results]) -> dict[str, Any]:
     for arm, got in compared.items():
         said = [(r.get("verdict") or {}).get("arms", {}).get(arm) for r in all_runs]
         word = stats.verdict(got, adjusted.get(arm, 1.0), same[arm])
-        if word in ("better", "worse") and any(other != word for other in said):
+        if _contradict(said) or (word in ("better", "worse") and any(other != word for other in said)):
             word = "inconclusive"
         out["arms"][arm] = {
             "n": got.n,
@@ -429,6 +430,11 @@ def pool(runs: Mapping[str, Results]) -> dict[str, Any]:
             "verdict": word,
         }
     return out
+
+
+def _contradict(said: Sequence[str | None]) -> bool:
+    """Whether one run calls an arm better and another one worse."""
+    return {"better", "worse"} <= set(said)
 
 
 def _by_task(runs: Sequence[Results], arm: str, per_sample: bool) -> tuple[list[float], list[float]]:
@@ -513,10 +519,19 @@ def _together(pooled: Mapping[str, Any]) -> str:
             said.append(f"{word}: {listed(arms)}")
     words = f"Together, {'; '.join(said)}." if said else ""
     for arm, row in pooled["arms"].items():
-        for word in ("better", "worse"):
-            if word in row["by_run"] and row["verdict"] != word:
-                runs = [name for name, said in zip(pooled["runs"], row["by_run"], strict=True) if said == word]
-                words += f" {arm} is {word} in {listed(runs)} alone, so it is not called {word}."
+        named = {
+            word: listed([name for name, said in zip(pooled["runs"], row["by_run"], strict=True) if said == word])
+            for word in ("better", "worse")
+        }
+        if _contradict(row["by_run"]):
+            words += (
+                f" {arm} is better in {named['better']} and worse in {named['worse']}: these runs contradict each "
+                "other, so nothing is said of them together."
+            )
+            continue
+        for word, runs in named.items():
+            if runs and row["verdict"] != word:
+                words += f" {arm} is {word} in {runs} alone, so it is not called {word}."
     return words + " Better or worse is said only where every run says so by itself."
 
 

@@ -367,7 +367,7 @@ def tell(a: argparse.Namespace, folder: Folder) -> None:
         else report.text(results, colour=wants_colour(), calibration=calibration, folder=where)
     )
     folder.write_json("results.json", results)
-    folder.write("rescued.jsonl", export.FORMATS["rows"](passing, cards, config))
+    folder.write("rescued.jsonl", export.FORMATS["rows"](passing, cards, config, results))
     folder.write("report.html", page(results, attempts(), cards, config, calibration))
     for name, number in Counter(name for name, _ in folder.unreadable).items():
         note(f"{number} lines of {name} cannot be read; the next run moves them aside and asks again")

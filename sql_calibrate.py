@@ -13,9 +13,9 @@ that the data leave open. Fitness: F1 over the multiset of cell values, whatever
 Queries run in the grader's sandbox on a private copy of the database, under an authorizer: one statement, a query,
 and nothing that attaches, writes, loads or sets. Whoever asks is never told a gold query or its result.
 
-A gold query that fails, finds nothing, or is not determined by the data (a LIMIT that cuts through a tie, at any depth;
-the clock; chance) can tell no right query from a wrong one. Such questions are flagged, counted, not asked, and in no
-curve.
+A gold query that fails, finds nothing, or is not determined by the data (a tie that a LIMIT, a window, a column beside
+a sum or a concatenation decides, at any depth; the clock; chance), or is too costly to be tried in other orders, can
+tell no right query from a wrong one. Such questions are flagged, counted, not asked, and in no curve.
 
 {rule}
 
@@ -566,7 +566,7 @@ def text(made: dict[str, Any]) -> str:
     said = (
         f"{r:+.2f} [{found['interval'][0]:+.2f}, {found['interval'][1]:+.2f}] over {over} (published: -0.19 over 371)"
         if r is not None
-        else f"not estimable ({over} with a wrong attempt, or one value for all)"
+        else f"not estimable ({over} with a wrong attempt, or one value for all, or all on one line)"
     )
     outcomes = ", ".join(f"{name.replace('_', ' ')} {n:,}" for name, n in counts["outcomes"].items())
     lines = [

@@ -153,8 +153,29 @@ def test_rescued_rows_are_the_rows_that_export_writes(codes: list[str | None], t
     conf = config(arms=["resample", "ring"], particles=1, rounds=2, base_samples=2, noise_runs=1)
     conf["data"] = {"licence": None}
     cards = [Task(name, name, "?", "stdio", (Test("1", "1"),)) for name in "ab"]
-    rows = FORMATS["rows"]([a for a in attempts if a.passed], cards, conf)
-    assert measure(attempts, conf)["rescued_rows"] == rows.count("\n")
+    results = measure(attempts, conf)
+    rows = FORMATS["rows"]([a for a in attempts if a.passed], cards, conf, results)
+    assert results["rescued_rows"] == results["pooled"]["rows"] == rows.count("\n")
+
+
+def test_a_base_group_that_is_not_whole_gives_no_row() -> None:
+    """Three of four base attempts failed, the fourth is owed: nobody knows whether the group would have failed."""
+    attempts = [*base("a", group=4), *list(base("b", group=4))[:3]]
+    for task in "ab":
+        for arm in ("resample", "star"):
+            attempts += play(task, arm, 0 if (task, arm) == ("b", "star") else None, rounds=1)
+    conf = config(arms=["resample", "star"], rounds=1, base_samples=4)
+    conf["data"] = {"licence": None}
+    results = measure(attempts, conf)
+    pooled = results["pooled"]
+    assert results["rescued_rows"] == pooled["rows"] == pooled["rows_tasks"] == pooled["all_runs"]["rescued"] == 0
+    cards = [Task(name, name, "?", "stdio", (Test("1", "1"),)) for name in "ab"]
+    assert FORMATS["rows"]([a for a in attempts if a.passed], cards, conf, results) == ""
+    assert "1 of 2 tasks lacks base attempts: no rate and no exported row counts it." in results["warnings"]
+    whole = [*attempts, attempt("b", particle=3)]
+    results = measure(whole, conf)
+    assert results["rescued_rows"] == results["pooled"]["all_runs"]["rescued"] == 1
+    assert FORMATS["rows"]([a for a in whole if a.passed], cards, conf, results).count("\n") == 1
 
 
 def test_paired_counts_and_the_sharper_control() -> None:
@@ -890,6 +911,26 @@ def test_a_margin_in_points_moves_the_equivalence_alone() -> None:
     assert [narrow[arm]["p"] for arm in narrow] == [wide[arm]["p"] for arm in wide]
 
 
+def test_one_pass_more_on_every_task_is_inconclusive_on_any_lattice() -> None:
+    """Eight tasks, star one pass of 24 above resample on each: no spread, so no interval and no verdict."""
+    attempts = []
+    for i, task in enumerate(names(8)):
+        attempts += base(task)
+        for arm, passes in (("resample", i + 1), ("star", i + 2)):
+            attempts += [attempt(task, arm, 0, k // 8, k % 8, passed=k < passes) for k in range(24)]
+    results = measure(attempts, config(tasks="mbpp-bundle", full_budget=True, arms=["resample", "star"]))
+    got = results["per_sample"]["star"]["paired"]
+    assert got["delta"] == pytest.approx(1 / 24) and got["interval"] == [None, None]
+    assert results["verdict"]["arms"] == {"star": "inconclusive"}
+
+
+def test_a_mean_of_equal_differences_has_no_interval() -> None:
+    same = np.array([0.3, 0.1 + 0.2, 0.3]) - np.array([0.1, 0.1, 0.1])
+    assert math.isnan(m._mean_interval(same)["interval"][0])
+    none = m._mean_interval(np.array([0.1 + 0.2, 0.3, 0.6]) - np.array([0.3, 0.3, 0.6]))
+    assert none["mean"] == 0 and math.isnan(none["interval"][0])
+
+
 def test_every_key_is_made_by_one_function() -> None:
     results = measure([], config())
     assert set(m.SECTIONS) <= set(results)
@@ -933,11 +974,57 @@ def test_a_score_with_too_little_behind_it_is_inconclusive_not_noise() -> None:
 def test_without_a_task_of_both_outcomes_nothing_is_estimable_but_a_cliff() -> None:
     flat = m.hill([0.2, 0.6, 1.0], [0, 0, 0], ["a", "b", "c"])
     assert flat["verdict"] == "not_estimable" and flat["auc"]["within"]["auc"] is None
-    steep = m.hill([0.6] * 100 + [1.0] * 20, [0] * 100 + [1] * 20, ["a"] * 100 + ["b"] * 20)
+    steep = m.hill([0.6] * 100 + [1.0] * 20, [0] * 100 + [1] * 20, [*range(50)] * 2 + [50, 51, 52, 53] * 5)
     assert steep["verdict"] == "cliff"
     empty = m.hill([], [], [])
     assert empty["verdict"] == "not_estimable" and empty["n"] == 0
     dumped(empty)
+
+
+@pytest.mark.parametrize(
+    "score, passed, task",
+    [
+        ([0.6] * 16 + [1.0], [0] * 16 + [1], ["a"] * 16 + ["b"]),
+        ([0.6] * 100 + [1.0] * 20, [0] * 100 + [1] * 20, ["a"] * 120),
+        ([0.6] * 100 + [1.0] * 20, [0] * 100 + [1] * 20, ["a"] * 100 + ["b"] * 20),
+        ([0.6] * 24 + [1.0], [0] * 24 + [1], range(25)),  # one program at the top is no rate of 100%
+        ([0.6] * 24 + [1.0] * 20, [0] * 24 + [1] * 20, [*range(24)] + ["b"] * 20),  # nor is one task
+    ],
+)
+def test_a_cliff_is_not_told_from_a_task_or_two(score: Any, passed: Any, task: Any) -> None:
+    got = m.hill(score, passed, list(map(str, task)))
+    assert got["verdict"] != "cliff" and got["rule"]["middle"]["tasks"] == len(set(task[: passed.count(0)]))
+    assert got["rule"]["top_counted"] < 1 == got["rule"]["top_rate"]
+
+
+def test_the_recorded_sql_predictions_read_as_a_cliff() -> None:
+    """557 predictions on 87 BIRD questions: 0 of 48 match between a half and three quarters of the cells, in 25
+    questions; 279 of 280 with every cell, in 72."""
+    sizes = [1] * 13 + [2] * 7 + [3] * 3 + [6] * 2
+    rest = 557 - 48 - 280
+    score = [0.6] * 48 + [1.0] * 280 + [0.0] * rest
+    passed = [0] * 48 + [1] * 279 + [0] * (280 + rest - 279)
+    task = [i for i, n in enumerate(sizes) for _ in range(n)] + [i % 72 for i in range(280)] + [86] * rest
+    got = m.hill(score, passed, task)
+    assert got["verdict"] == "cliff" and (got["rule"]["middle"]["n"], got["rule"]["middle"]["tasks"]) == (48, 25)
+
+
+def test_the_top_bucket_of_a_judge_begins_at_its_last_edge() -> None:
+    """Without buckets of their own for 0 and 1, the rate at the top is that of everything from the last edge on."""
+    score, passed = [0.6] * 60 + [0.9, 0.95, 1.0, 1.0] * 5, [0] * 60 + [1, 1, 1, 0] * 5
+    got = m.hill(score, passed, range(80), edges=(0.1, 0.3, 0.5, 0.7, 0.9), ends=False)
+    assert got["rule"]["top_rate"] == 0.75 and got["verdict"] == "cliff"
+    assert got["rule"]["top_counted"] == pytest.approx((15 + 1.9208) / (20 + 3.8415), abs=1e-4)  # Wilson's middle
+
+
+def test_five_tasks_that_agree_to_the_last_pair_make_no_hill() -> None:
+    """51 wins of 84 pairs in each of five tasks: the last digit of .607 is no standard error."""
+    rows = [(k / 20, 0) for k in range(1, 13)] + [(k / 40, 1) for k in (3, 13, 15, 16, 19, 21, 22)]
+    score, passed, task = zip(*((s, y, t) for t in range(5) for s, y in rows), strict=True)
+    got = m.hill(score, passed, task)
+    assert got["auc"]["within"]["auc"] == pytest.approx(51 / 84) and got["verdict"] == "inconclusive"
+    lo, hi = got["rule"]["within"]
+    assert lo < 0.3 and hi > 0.9
 
 
 def test_a_hill_needs_passes_below_three_quarters_from_several_tasks() -> None:
@@ -984,3 +1071,46 @@ def test_the_verdict_is_right_on_simulated_truth(kind: str, right: str) -> None:
     assert words[right] >= 291
     if kind == "between":
         assert words["hill"] <= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("top", ["forty tasks", "three tasks"])
+@pytest.mark.parametrize("alike", [0.1, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize("n", [3, 5, 8])
+def test_a_cliff_is_rarely_told_of_a_few_tasks_that_fail_together(n: int, alike: float, top: str) -> None:
+    """24 programs each of n tasks from a half to three quarters, where 30% pass, against 80% at the top: no cliff."""
+    rng = np.random.default_rng([29, n, int(10 * alike), len(top)])
+    false = 0
+    for _ in range(300):
+        chance = rng.random(n) < 0.3 if alike == 1 else rng.beta(*np.array([0.3, 0.7]) * (1 - alike) / alike, n)
+        best = [40 * [1]] if top == "forty tasks" else [rng.integers(1, 6, 3)]
+        peak = np.repeat(np.arange(100, 100 + len(best[0])), best[0])
+        passed = np.concatenate((rng.random(24 * n) < np.repeat(chance, 24), rng.random(len(peak)) < 0.8))
+        score = [0.6] * 24 * n + [1.0] * len(peak)
+        false += m.hill(score, passed, [*np.repeat(np.arange(n), 24), *peak])["verdict"] == "cliff"
+    assert false <= 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", [0.0, 0.1, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize("n, top", [(15, 5), (15, 20), (30, 5), (30, 20), (74, 5), (74, 20)])
+def test_a_cliff_is_rarely_told_at_its_very_edge(n: int, top: int, alike: float) -> None:
+    """11% against 55% is a fifth, neither more nor less. Tasks of 1 to 15 programs, at the top of 1 to 3."""
+    rng = np.random.default_rng([31, n, top, int(10 * alike)])
+
+    def tasks(count: int, rate: float, most: int) -> tuple[Any, Any]:
+        chance = np.full(count, rate)
+        if alike == 1:
+            chance = (rng.random(count) < rate).astype(float)
+        elif alike:
+            chance = rng.beta(*np.array([rate, 1 - rate]) * (1 - alike) / alike, count)
+        task = np.repeat(np.arange(count), rng.integers(1, most + 1, count))
+        return rng.random(len(task)) < chance[task], task
+
+    false = 0
+    for _ in range(300):
+        (low, tasks_low), (high, tasks_high) = tasks(n, 0.11, 15), tasks(top, 0.55, 3)
+        score = [0.6] * len(low) + [1.0] * len(high)
+        got = m.hill(score, np.concatenate((low, high)), np.concatenate((tasks_low, 1000 + tasks_high)))
+        false += got["verdict"] == "cliff"
+    assert false <= 24  # 8%; at most 5.5% of long simulations

@@ -315,6 +315,31 @@ def test_better_on_one_seed_alone_is_not_called_better() -> None:
     assert "star is better in out alone, so it is not called better" in text.replace("\n", " ")
 
 
+def test_runs_that_contradict_each_other_are_not_equivalent_together() -> None:
+    """Star rescues 18 tasks of 400 more than resample in one run, and 18 fewer in the other: their mean is 0."""
+    tasks, small = names(400), {"rounds": 1, "particles": 1, "base_samples": 1}
+
+    def rescued(first: int, last: int) -> dict[str, dict[str, int]]:
+        return {"resample": dict.fromkeys(tasks[:first], 0), "star": dict.fromkeys(tasks[-last:], 0)}
+
+    runs = {
+        name: measure.measure(
+            run(tasks, rescued(*counts), rounds=1, particles=1, group=1),
+            config(seed=seed, arms=["resample", "star"], **small),
+        )
+        for name, seed, counts in (("out0", 0, (2, 20)), ("out1", 1, (20, 2)))
+    }
+    star = report.pool(runs)["arms"]["star"]
+    assert star["by_run"] == ["better", "worse"] and star["delta"] == 0
+    assert star["interval"][0] > -0.05 and star["interval"][1] < 0.05  # the pooled figures alone say equivalent
+    assert star["verdict"] == "inconclusive"
+    text = report.side_by_side(runs)
+    well_formed(text)
+    said = " ".join(text.split())
+    assert "star is better in out0 and worse in out1: these runs contradict each other" in said
+    assert "alone, so it is not called" not in said and "equivalent" not in said
+
+
 def test_pooling_takes_a_task_once_and_leaves_out_what_is_unfinished() -> None:
     runs = {"a": seed_of(0, 40, False), "b": seed_of(1, 60, False)}
     pooled = report.pool(runs)

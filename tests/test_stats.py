@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import stats
@@ -445,6 +445,104 @@ def test_one_step_shared_by_all_is_no_interval():
     assert not stats.equivalent(np.full(9, 0.25), np.full(9, 0.25), 0.05)
 
 
+def steps(passes):
+    """Passes of 24 samples as rates."""
+    return np.array(passes) / 24
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (steps(range(1, 9)), steps(range(2, 10))),  # 1/24 apart, eight times, and eight last digits
+        (steps(range(2, 10)), steps(range(1, 9))),
+        (steps([3] * 8), steps([4] * 8)),
+        (np.full(8, 0.3), np.full(8, 0.1) + 0.2),  # equal
+    ],
+)
+def test_a_step_shared_but_for_rounding_is_no_interval(a, b):
+    c = stats.compare_paired(a, b)
+    assert math.isnan(c.lo) and math.isnan(c.hi)
+    assert stats.verdict(c, c.p_value, stats.equivalent(a, b, 0.001)) == "inconclusive"
+
+
+def test_rates_equal_but_for_rounding_are_equal():
+    a, b = np.full(9, 0.3), np.full(9, 0.1) + 0.2
+    assert a[0] != b[0]
+    c = stats.compare_paired(a, b)
+    assert (c.delta, c.p_value, c.n_a_only, c.n_b_only) == (0, 1, 0, 0)
+    assert not stats.equivalent(a, b, 0.05)
+    band = stats.noise_band([a, b])
+    assert (band.std_between, band.band_within) == (0, 0) and math.isnan(band.q_p)
+
+
+@pytest.mark.parametrize(
+    ("n", "few"), [(13, [1, 1, 1, 2, 3, -1]), (21, [1, 1, 1, 2, 3, -1]), (12, [-1, -1, -1, -2, -3, 1])]
+)
+def test_a_limit_of_zero_is_zero(n, few):
+    """Such a limit can come out as 7e-18 or -7e-18, and on one of the two sides it would read as a difference."""
+    d = steps(few + [0] * (n - 5))
+    c = stats.compare_paired(np.zeros(d.size), d)
+    assert 0 in (c.lo, c.hi)
+    assert stats.verdict(c, 0.01, False) == "inconclusive"
+
+
+@pytest.mark.parametrize("step", range(1, 24))
+def test_a_limit_at_the_margin_is_not_inside_it(step):
+    for base in (0.0, 0.1):  # the limit is the step itself; rounding put some on one side, some on the other
+        found = stats.equivalent(np.full(200, base), base + steps([step] * 200), step / 24)
+        assert found.hi == pytest.approx(step / 24) and not found
+
+
+def test_settled_by_hand():
+    third = 0.1 + 0.2
+    assert list(stats.settled([0.5, 0.3, third, 1e-17])) == [0.5, (0.3 + third) / 2, (0.3 + third) / 2, 0]
+    assert stats.settled([[1e-17, 1]], scale=1).tolist() == [[0, 1]]
+    assert stats.settled([1e-17, 3e-17]).tolist() == [1e-17, 3e-17]  # of their own scale they are two numbers
+    assert stats.settled([1e-17, 3e-17], scale=0.5).tolist() == [0, 0]
+    assert stats.settled([]).size == 0 and stats.settled([7.0]).tolist() == [7.0]
+
+
+@given(st.lists(st.integers(-48, 48), max_size=30), st.lists(st.sampled_from([0, 1e-16, -1e-16]), min_size=30))
+@settings(max_examples=60, deadline=None)
+def test_settled_changes_nothing_but_last_digits_and_mirrors(wholes, digits):
+    clean = np.array(wholes, dtype=float) / 24
+    noisy = clean + digits[: clean.size]
+    got = stats.settled(noisy, scale=2.0)
+    assert got == pytest.approx(clean, abs=1e-15)
+    assert len(set(got.tolist())) == len(set(wholes)) and np.all((got == 0) == (clean == 0))
+    assert np.all(stats.settled(-noisy, scale=2.0) == -got)
+
+
+def wilson(rate, n, level):
+    """The formula as Wilson wrote it, for a share of n tries of which neither need be whole."""
+    z = stats._z(1 - (1 - level) / 2)
+    half = z * math.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
+    return tuple((rate + z**2 / (2 * n) + side * half) / (1 + z**2 / n) for side in (-1, 1))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=12).filter(
+        lambda rows: len({passed for _, passed in rows}) == 2
+    ),
+    st.integers(2, 7),
+)
+@example([(k, False) for k in range(0, 24, 2)] + [(k, True) for k in (1, 11, 13, 14, 17, 19, 20)], 5)
+@settings(max_examples=80, deadline=None)
+def test_tasks_of_one_and_the_same_area_leave_no_error(rows, n):
+    """n tasks of the same programs: they agree to the last pair, whatever the area is."""
+    score, passed = zip(*rows, strict=True)
+    got = stats.auc(score * n, passed * n, np.repeat(range(n), len(rows)), within=True, level=0.99)
+    assert got.se == 0
+    assert (got.lo, got.hi) == pytest.approx(wilson(got.auc, n, 0.99))
+
+
+@pytest.mark.parametrize("n", [3, 6, 7, 11, 13])
+def test_one_score_a_task_leaves_no_error(n):
+    """A pass and a fail of the same score in each task: what one of them adds to the area, the other takes off."""
+    got = stats.auc([*range(n)] * 2, [0] * n + [1] * n, [*range(n)] * 2)
+    assert (got.auc, got.se) == (0.5, 0) and got.lo < 0.3
+
+
 def test_sixty_tasks_are_equivalent_only_without_discordance():
     assert stats.equivalent(*table(20, 0, 0, 40), margin=0.05)
     assert not stats.equivalent(*table(20, 1, 0, 39), margin=0.05)
@@ -484,6 +582,53 @@ def test_equivalence_of_rates_knows_what_it_has_not_seen():
     ok, (lo, hi) = found
     assert (ok, lo, hi) == (found.equivalent, found.lo, found.hi)
     assert stats.equivalent(np.zeros(9) + 0.25, np.zeros(9) + 0.25, 0.5).equivalent is False  # nothing varies
+
+
+# ── The pass rate of programs that come in tasks ─────────────────────────────────────────────────────────
+def test_a_clustered_interval_by_hand():
+    """Tasks of 4, 4 and 2 programs with 2, 0 and 1 passes, so a program sees a task of 3.6. Their alikeness: 1/3 and
+    1/3 (one of three others passes), 0, and half a vote for 1: (2/3 + 1/2) / 3.5 = 1/3."""
+    passed, tasks = [1, 1, 0, 0, 0, 0, 0, 0, 1, 0], [*"aaaabbbbcc"]
+    worth = 10 / (1 + 2.6 / 3)
+    assert stats.clustered_ci(passed, tasks) == pytest.approx(wilson(0.3, worth, 0.95))
+
+
+def test_programs_count_as_tasks_while_none_passes_and_alone_as_programs():
+    assert stats.clustered_ci([0] * 72, np.repeat(range(3), 24)) == pytest.approx(stats.proportion_ci(0, 3))
+    assert stats.clustered_ci([1] * 40, np.repeat(range(2), 20)) == pytest.approx(stats.proportion_ci(2, 2))
+    assert stats.clustered_ci([1, 0, 0, 1, 0], range(5)) == pytest.approx(stats.proportion_ci(2, 5))
+    lone = [1, *[0] * 23] * 20 + [0] * 24 * 20  # a pass each in 20 of 40 tasks
+    assert stats.clustered_ci(lone, np.repeat(range(40), 24)).hi < 1.15 * stats.proportion_ci(20, 960).hi
+    assert all(math.isnan(x) for x in stats.clustered_ci([], []))
+
+
+@pytest.mark.parametrize(("passed", "tasks"), [([2], ["a"]), ([1, 0], ["a"]), ([math.nan], ["a"]), ([0.5], ["a"])])
+def test_a_clustered_interval_refuses_what_is_no_pass(passed, tasks):
+    with pytest.raises(ValueError):
+        stats.clustered_ci(passed, tasks)
+
+
+def draw_tasks(n, rate, alike, rng):
+    """Passes and tasks of n tasks of 1 to 15 programs; alike: correlation of two programs of a task."""
+    chance = np.full(n, rate)
+    if alike == 1:
+        chance = (rng.random(n) < rate).astype(float)
+    elif alike:
+        chance = rng.beta(rate * (1 - alike) / alike, (1 - rate) * (1 - alike) / alike, n)
+    task = np.repeat(range(n), rng.integers(1, 16, n))
+    return (rng.random(task.size) < chance[task]).astype(int), task
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", [0, 0.1, 0.3, 0.6, 1])
+@pytest.mark.parametrize("rate", [0.02, 0.11, 0.3])
+@pytest.mark.parametrize("n", [5, 8, 30, 74])
+def test_the_clustered_upper_limit_holds_its_level(n, rate, alike):
+    rng = np.random.default_rng([23, n, int(100 * rate), int(10 * alike)])
+    runs = [draw_tasks(n, rate, alike, rng) for _ in range(500)]
+    assert np.mean([stats.clustered_ci(passed, task).hi < rate for passed, task in runs]) <= 0.07
+    if n == 74 and alike >= 0.6:
+        assert np.mean([stats.proportion_ci(passed.sum(), len(passed)).hi < rate for passed, _ in runs]) > 0.15
 
 
 # ── What cannot be estimated, and what must not be accepted ──────────────────────────────────────────────

@@ -245,6 +245,8 @@ def paired(t: Table) -> dict[str, Any]:
         return {}
     margin = margins(t.config)["rescue_rate"]
     out = _family_of_tests(t, {arm: _rescues(t, arm) for arm in t.others}, margin)
+    for row in out.values():
+        row["equivalent_up_to"] = stats.equivalence_reach(row["n"], margin, ALPHA)
     finished, runs = _noise_runs(t)
     for arm in t.others:
         out[arm]["vs_all_resample"] = None

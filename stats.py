@@ -16,6 +16,7 @@ What is left out: regression models, Bayesian intervals, sequential tests. scipy
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -321,6 +322,22 @@ def equivalent(
         interval = bootstrap_ci(np.append(_differences(x, y), (-span, span)), level, rng=generator)
     edge = margin * (1 - RELATIVE_TIE)  # a limit that is the margin but for rounding is not inside it
     return Equivalence(bool(-edge < interval.lo and interval.hi < edge), interval)
+
+
+def equivalence_reach(n: int, margin: float, alpha: float = 0.05) -> int | None:
+    """On how many of n tasks two arms may disagree, half of them either way, and be shown equivalent by 0/1 data.
+
+    None where no data of n tasks show it. At a margin of .05: None at 40 tasks, 0 at 60, 42 at 220.
+    """
+
+    def shown(either_way: int) -> bool:
+        a, b = np.zeros(n), np.zeros(n)
+        a[:either_way], b[either_way : 2 * either_way] = 1, 1
+        return equivalent(a, b, margin, alpha).equivalent
+
+    if n < 2 or not shown(0):
+        return None
+    return 2 * bisect_left(range(1, n // 2 + 1), True, key=lambda either_way: not shown(either_way))
 
 
 def verdict(comparison: Comparison, p_adjusted: float, equivalent: Equivalence | bool, alpha: float = 0.05) -> str:

@@ -196,7 +196,20 @@ def equivalence_words(r: Results) -> str:
     wider = " (made with two more tasks, one at either extreme, since most rates are 0)" if rates else ""
     return (
         f"Equivalent needs a {share(EQUIVALENCE_LEVEL, 0)} interval within {margin} either way{wider}: "
-        f"{listed([f'{arm} has {interval}' for arm, interval in told.items()])}."
+        f"{listed([f'{arm} has {interval}' for arm, interval in told.items()])}.{'' if rates else _reach_words(rows)}"
+    )
+
+
+def _reach_words(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """How much two arms may disagree on so many tasks and still be shown equivalent."""
+    row = min(rows.values(), key=lambda row: row["n"])
+    n, reach = row["n"], row["equivalent_up_to"]
+    if reach is None:
+        return f" No outcome on {plural(n, 'task')} could show it."
+    if reach == 0:
+        return f" On {plural(n, 'task')} that takes no task at all on which only one of the two passed."
+    return (
+        f" On {plural(n, 'task')} that takes at most {reach:,}, half either way, on which only one of the two passed."
     )
 
 

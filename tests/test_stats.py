@@ -912,3 +912,15 @@ def test_equivalent_is_rarely_said_at_the_margin():
     wrong = [chances(220, b, a, ways, psi, 0.05)[said].sum() for psi in np.arange(0.06, 0.2005, 0.001)]
     assert max(wrong) <= 0.06
     assert chances(220, b, a, ways, 0.05, 0.05)[said].sum() == pytest.approx(0.073, abs=0.0005)
+
+
+@pytest.mark.parametrize(("n", "reach"), [(1, None), (40, None), (60, 0), (70, 2), (220, 42)])
+def test_how_much_two_arms_may_disagree_and_be_equivalent(n: int, reach: int | None) -> None:
+    shown = []
+    for either_way in range(n // 2 + 1):
+        a, b = np.zeros(n), np.zeros(n)
+        a[:either_way] = 1
+        b[either_way : 2 * either_way] = 1
+        shown.append(stats.equivalent(a, b, 0.05).equivalent)
+    assert stats.equivalence_reach(n, 0.05) == reach
+    assert shown == [reach is not None and 2 * either_way <= reach for either_way in range(n // 2 + 1)]

@@ -215,6 +215,7 @@ def test_what_is_refused_is_bad_input_and_no_failure_of_the_program():
         asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_what_one_assert_costs_is_bounded():
     """Values made to be slow to compare, and one call too many among several: both run out of time, three times."""
     hash_alike = f"def f(n): return [k * {sys.hash_info.modulus} for k in range(40_000)]"

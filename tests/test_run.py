@@ -674,11 +674,10 @@ def test_lost_cards_are_written_anew(go, three, tmp_path):
         assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0
     cards = tmp_path / "out" / "tasks.jsonl"
     whole = sorted(cards.read_text().splitlines())
-    for left in ("", whole[0] + "\n", '{"id": "t1", "digest": "of an earlier version"}\n'):
-        cards.write_text(left)
-        assert go("--tasks", three, "--regrade")[0] == 0
-        assert go("--reuse")[0] == 0
-        assert set(whole) <= set(cards.read_text().splitlines())
+    cards.write_text('{"id": "t1", "digest": "of an earlier version"}\n' + whole[0] + "\n")
+    assert go("--tasks", three, "--regrade")[0] == 0
+    assert go("--reuse")[0] == 0
+    assert set(whole) <= set(cards.read_text().splitlines())
 
 
 @pytest.mark.slow
@@ -733,7 +732,8 @@ KEY = "canary-1234567890"
 FAULTS = (Fault("status", 401), Fault("close"), Fault("status", 500, message=f"sent {KEY}"))
 
 
-@pytest.mark.parametrize("fault", [None, *(pytest.param(fault, marks=pytest.mark.slow) for fault in FAULTS)])
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [None, *FAULTS])
 def test_the_key_goes_nowhere(tmp_path, three, fault):
     program = "import os\nprint([k for k, v in os.environ.items() if 'canary' in v])\n"
     with serving(reply=lambda request: f"```python\n{program}```", key=None if fault else KEY) as mock:

@@ -358,7 +358,7 @@ def test_rows_and_cells_pair_up_as_well_as_they_can(gold, rows, moves, alike):
     assert cell_f1(gold, rows) == cell_f1(rows, gold)
 
 
-@pytest.mark.parametrize("n", [3_000, pytest.param(26_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [500, pytest.param(26_000, marks=pytest.mark.slow)])
 def test_a_hostile_result_costs_the_host_little(n):
     """Up to as many rows as a result can have, so near to each other that being close is not passed on."""
     rng = random.Random(0)
@@ -515,7 +515,10 @@ TIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("indices", ["", "CREATE INDEX a ON item(kind); CREATE INDEX b ON item(kind, name, id);"])
+@pytest.mark.parametrize(
+    "indices",
+    ["", pytest.param("CREATE INDEX a ON item(kind); CREATE INDEX b ON item(kind, name, id);", marks=pytest.mark.slow)],
+)
 def test_ties_at_every_place_are_found(indices):
     found = scores([(ITEMS + indices, gold, "SELECT 1") for gold in TIES])
     assert {gold: grade.flag for gold, grade in zip(TIES, found, strict=True)} == TIES
@@ -622,6 +625,7 @@ def test_a_table_in_another_order_holds_what_it_held():
     assert all(grade.flag or grade[:2] == (True, 1.0) for grade in found)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_tried_is_said():
     named = "SELECT name FROM item INDEXED BY k ORDER BY kind LIMIT 1"
     many = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 20000) SELECT x FROM c"
@@ -758,6 +762,7 @@ def test_equal_queries_run_once():
     with_grader(work)
 
 
+@pytest.mark.slow
 def test_large_results_are_not_held_for_ever():
     rows = "WITH RECURSIVE c(x) AS (SELECT {} UNION ALL SELECT x + 1 FROM c LIMIT 30000) SELECT x, x FROM c"
 

@@ -175,7 +175,10 @@ class Apart(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def take_apart(text: str, setup: str = "", shadowed: frozenset[str] = frozenset()) -> Apart:
-    """shadowed: built-in names that stand for the program's own functions. Raises NotATest."""
+    """A test, text that ends with an assert, and the set-up code of its task. Raises NotATest.
+
+    shadowed: built-in names that stand for functions of the program, since the task asks for functions of that name.
+    """
     *before, last = _parsed(text, "a test") or [ast.Pass()]
     if not isinstance(last, ast.Assert):
         raise NotATest("it does not end with an assert")
@@ -197,10 +200,7 @@ def take_apart(text: str, setup: str = "", shadowed: frozenset[str] = frozenset(
             _Before(f"{ast.unparse(statement)}\n", frozenset(it.reads), frozenset(it.changes), it.clean)
             for statement, it in scope.statements[first:]
         ),
-        "__guess__, __given__ = __given__\n"
-        + imports
-        + _source(cleanly)
-        + _VERDICT.format(remainder=ast.unparse(remainder)),
+        f"{_UNPACK}{imports}{_source(cleanly)}{_VERDICT.format(remainder=ast.unparse(remainder))}",
         _beside_the_leaf(remainder, finder),
         any(isinstance(node, ast.Try) for statement in cleanly for node in ast.walk(statement)),
     )
@@ -209,7 +209,7 @@ def take_apart(text: str, setup: str = "", shadowed: frozenset[str] = frozenset(
 def _parsed(text: str, what: str) -> list[ast.stmt]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a "\\d" in somebody's test is not our warning
+            warnings.simplefilter("ignore")  # a "\d" in somebody's test is not our warning
             compile(text, what, "exec", dont_inherit=True)  # more is wrong Python than a parser sees
             return ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as why:

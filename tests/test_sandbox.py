@@ -15,11 +15,13 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -455,6 +457,36 @@ sys.left = 1
     results = worker_in(tier, work)
     assert len({r.stdout for r in results}) == 1 and results[0].stdout.startswith(b"[]")
     assert {r.outcome for r in results} == {"ended"}
+
+
+def test_where_memory_cannot_be_kept_from_a_fork_it_is_overwritten(monkeypatch, tmp_path):
+    monkeypatch.delattr("mmap.MADV_DONTFORK", raising=False)
+    monkeypatch.chdir(tmp_path)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, open("out", "w+b") as out:
+        out.write(b"private" * 10)
+        out.flush()
+        house = types.SimpleNamespace(tier="limits", disk_is_shared=True)
+        process = sandbox._ProgramProcess(theirs.fileno(), house, bytearray(4096))
+        process.code, process.limits = sandbox.SYNTAX_ERROR, sandbox.Limits()
+        ours.send(b"private" * 10)
+        process.take(70)
+        process.answer_with_file(sandbox.ENDED, 0, 0.0, out.fileno(), 70)
+        process.answer(sandbox.RUNTIME_ERROR, stdout=b"private")
+        process.flush()
+        assert ours.recv(1000).count(b"private") == 11
+        assert not any(process.coming) and not any(process.held)
+
+
+@pytest.mark.parametrize("size", [0, 1, sandbox._COMING_BYTES, sandbox._HELD_BYTES - sandbox._RESULT.size, 1 << 20])
+def test_inputs_and_outputs_of_any_size_come_through_whole(size):
+    texts = [bytes(random.Random(size + extra).randbytes(size + extra)) for extra in range(3)]
+    echo = "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())"
+
+    async def work(worker):
+        return await outputs(worker, echo, [*texts, b"end"])
+
+    assert [r.stdout for r in worker_in("strict", work)] == [*texts, b"end"]
 
 
 @pytest.mark.slow

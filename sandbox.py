@@ -358,20 +358,30 @@ def _leave(page: mmap.mmap, status: int, last_words: bool = False) -> None:
         _guarded(page, sys.modules["threading"]._shutdown)
     if "atexit" in sys.modules:
         _guarded(page, sys.modules["atexit"]._run_exitfuncs)
-    for stream in (sys.stdout, sys.__stdout__):
-        try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except AttributeError:
-            pass  # a stream of the program's own making, without flush or closed
-        except (OSError, ValueError):
-            status = status or 120  # what an interpreter exits with when stdout cannot be flushed
+    for name in ("stdout", "stderr"):
+        if not _flushed(getattr(sys, name, None)):
+            status = status or 120  # what an interpreter exits with then
+    _flushed(sys.__stdout__)  # which is flushed when it is freed, if it can be: it may have been taken apart
     if last_words:  # a writer that was never closed is flushed when it is freed; what it needs is freed after it
         sys.modules.pop("__main__", None)
         gc.collect()
-        with _Unless(Exception):
-            sys.stdout.flush()
+        _flushed(getattr(sys, "stdout", None))
+        _flushed(sys.__stdout__)
     os._exit(status)
+
+
+def _flushed(stream: Any) -> bool:
+    """False: it should have been and could not be."""
+    try:
+        closed = stream is None or bool(stream.closed)
+    except BaseException:
+        closed = False  # it was taken apart, or is of the program's own making
+    try:
+        if not closed:
+            stream.flush()
+    except BaseException:
+        return False
+    return True
 
 
 def _scope(name: str) -> dict[str, Any]:

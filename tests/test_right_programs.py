@@ -412,6 +412,19 @@ RIGHT: dict[str, tuple[str, str, str]] = {
         "",
         "3",
     ),
+    "streams_detached": (
+        "import io, sys\nsys.stdin = io.TextIOWrapper(sys.stdin.detach(), encoding='latin1')\n"
+        "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), encoding='utf-8')\n"
+        "sys.stderr = io.TextIOWrapper(sys.stderr.detach(), encoding='utf-8')\nprint(input())",
+        "é\n",
+        "Ã©",
+    ),
+    "stdout_deleted": ("import sys\nprint(42)\ndel sys.stdout", "", "42"),
+    "stdout_beside_the_first": (
+        "import io, sys\nprint(4, end='')\nsys.stdout = io.StringIO()\nprint('lost')\nsys.__stdout__.write('2')",
+        "",
+        "42",
+    ),
     "faults_left_on": ("import faulthandler\nfaulthandler.enable()\nprint(42)", "", "42"),
 }
 # What a test of these cannot say in an expected output: any answer counts that ends well.
@@ -453,6 +466,11 @@ OUTCOMES = {
     "class_never_called": ("class Solution:\n    def add(self, a, b):\n        return a + b\n", "3"),
     "runtime_error": ("print(42)\n1 // 0", "42"),
     "exit_status": ("import sys\nprint(42)\nsys.exit(1)", "42"),
+    "stdout_cannot_be_flushed": (
+        "import sys\nprint(42, flush=True)\nclass O:\n    def flush(self): raise RuntimeError\nsys.stdout = O()",
+        "42",
+    ),
+    "stderr_cannot_be_flushed": ("import sys\nprint(42)\nsys.stderr = object()", "42"),
     "exit_text": ("import sys\nprint(42)\nsys.exit('no')", "42"),
     "missing_module": ("import no_such_module_anywhere\nprint(42)", "42"),
     "missing_module_late": ("print(42)\nimport numpyy.linalg", "42"),

@@ -195,6 +195,90 @@ def test_the_last_program_that_reads_its_input_wins_over_a_usage_example():
     assert extract_code(f"```python\nprint(input())\n```\nBetter:\n```python\n{FINAL}\n```") == FINAL
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [
+        "from solution import double\n\nwhile True:\n    assert double(1) == 2",
+        "# test_solution.py\nimport unittest\nfrom solution import double\n\n"
+        "class T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(double(1), 2)\n\nif __name__ == '__main__':\n    unittest.main()",
+        "from timeit import timeit\nfrom __main__ import double\nprint(timeit('double(1)', globals=globals()))",
+        "from .solution import (\n    double,\n)\nprint(double(1))",
+        "import solution\ndouble = solution.double\nprint(double(1))",
+        "import solution as s, sys\ndouble, size = s.double, 3\nprint(double(1))",
+        "def double(x): ...",
+        'def double(x: int) -> int:\n    """Two times x."""\n    ...',
+        "def double(x):\n    raise NotImplementedError",
+    ],
+)
+def test_what_only_imports_or_sketches_a_function_takes_the_place_of_none(usage):
+    assert extract_code(f"```python\n{DOUBLE}\n```\n\nTo try it:\n```python\n{usage}\n```\n", ("double",)) == DOUBLE
+    both = f"```python\n{DOUBLE}\n```\n```python\n{TRIPLE}\n```\n```python\n{usage}\n```"
+    assert extract_code(both, BOTH) == f"{DOUBLE}\n\n{TRIPLE}"
+    assert extract_code(f"```python\n{usage}\n```", ("double",)) == usage
+
+
+@pytest.mark.parametrize(
+    "making",
+    [
+        "from math import gcd",
+        "from math import (\n    lcm,\n    gcd,\n)",
+        "import math as gcd",
+        "lcm, gcd = 1, lambda a, b: a",
+        "try:\n    from fast import gcd\nexcept ImportError:\n    def gcd(a, b):\n        return a",
+        "if True:\n    def gcd(a, b): return a",
+        "class Solution:\n    def gcd(self, a, b): return a\ngcd = Solution().gcd",
+        "gcd: object = print",
+        "async def gcd(a, b):\n    return a",
+    ],
+)
+def test_every_way_to_make_a_function(making):
+    assert extract_code(f"```python\n{making}\n```\n```python\nprint(gcd(1, 2))\n```", ("gcd",)) == making
+
+
+def fenced(*programs: str) -> str:
+    return "\nand\n".join(f"```python\n{program}\n```" for program in programs)
+
+
+def test_what_the_chosen_block_lacks_comes_from_the_others():
+    root = "def f(x: List[int]):\n    return [math.sqrt(helper(y)) for y in x]"
+    imports, helper = "import math\nfrom typing import List", "def helper(x):\n    return deeper(x)"
+    deeper, usage = "def deeper(x): return x", "print(f([1]))\nwhile True: pass"
+    parts = (imports, deeper, usage, helper, root)
+    assert extract_code(fenced(*parts), ("f",)) == "\n\n".join((imports, deeper, helper, root))
+    parts = (root, usage, imports, helper, deeper)
+    assert extract_code(fenced(*parts), ("f",)) == "\n\n".join((root, imports, helper, deeper))
+    draft = "from functools import reduce\n\ndef f(x):\n    return 1"
+    final = "def f(x):\n    return reduce(max, x)"
+    assert extract_code(fenced(draft, final), ("f",)) == f"{draft}\n\n{final}"
+    solve = "def solve(n):\n    return n * 2"
+    assert extract_code(fenced(solve, "print(solve(int(input())))")) == f"{solve}\n\nprint(solve(int(input())))"
+    foreign = "from helpers import helper, math\nfrom typing import List"
+    assert extract_code(fenced(foreign, root), ("f",)) == root
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "def f(helper):\n    return helper(1)",
+        "def f(x, *, helper=None):\n    return helper(x)",
+        "f = lambda *helper: helper(1)",
+        "def f(x):\n    for a, (b, helper) in x:\n        return helper",
+        "def f(x):\n    return [helper for helper in x if (n := helper)]",
+        "def f(x):\n    with x as helper:\n        helper.read()",
+        "def f(x):\n    a, helper = x\n    return helper",
+        "def f(x):\n    return x.helper(helper=1)  # helper",
+        "def f(x):\n    return 'helper', '''helper'''",
+        "from math import *\ndef f(x):\n    return helper(x)",
+        "import os.path as helper\ndef f(x):\n    return helper.join(x)",
+        "def f(x):\n    match x:\n        case [helper, *_]: return helper",
+        "def f(x):\n    return input(x), sum(x)",
+    ],
+)
+def test_a_block_that_lacks_nothing_stands_alone(whole):
+    other = "def helper(x):\n    return 1 // 0\ninput = sum = n = helper"
+    assert extract_code(fenced(other, whole), ("f",)) == whole
+
+
 @pytest.mark.parametrize("quote", ['"""', "'''"])
 @pytest.mark.parametrize("indent", ["", "    "])
 @pytest.mark.parametrize("tag", ["", "python"])
@@ -266,6 +350,12 @@ def test_a_megabyte_of_anything_is_read_in_linear_time(start):
         "[",
         "x[",
         "x[]=",
+        "f, f, ",
+        "a=b=",
+        "lambda:",
+        "```python\nx1 = y1\n```\n",
+        "```python\ndef f(): ...\n```\n",
+        "```python\nfrom a import f\n```\n",
     ]
     units += [
         "a,",

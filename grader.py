@@ -28,7 +28,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
@@ -198,17 +198,17 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
         if rest and _is_program(rest):
             body.append(fence[1] + rest)
 
-    def held_by_string(at: int) -> bool:
-        """Does the string we are in go on past this line, rather than being left open by a broken program?"""
+    def held_by_string(at: int, end_from: int) -> bool:
+        """Does the string we are in end, on that line or later, rather than being left open by a broken program?"""
         later = ends[lexer.string]
-        nearest = bisect_right(later, at)
+        nearest = bisect_left(later, end_from)
         if nearest == len(later):
             return False
         fence_after = bisect_right(tagged, at)
         return fence_after == len(tagged) or later[nearest] < tagged[fence_after] or nested > 0
 
     for at, line in enumerate(lines):
-        in_string = bool(opener and lexer.string and tag in ("python", "")) and held_by_string(at)
+        in_string = bool(opener and lexer.string and tag in ("python", "")) and held_by_string(at, at)
         if not in_string:
             if opener is None and _OPENS_REASONING.match(line):
                 reasoning = True
@@ -236,7 +236,9 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
             else:
                 open_at(fence)
         elif fence and fence[2][0] == opener[2][0] and in_string:
-            if fence[3].strip():
+            if lexer.string in fence[3]:
+                nested = 0  # the string ends beside the fence
+            elif fence[3].strip():
                 nested += 1
             elif nested:
                 nested -= 1
@@ -248,12 +250,14 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
             close(True)
             open_at(fence)
         else:
-            ended = not in_string and "#" not in line and line.rstrip().endswith(opener[2]) and tag in ("python", "")
+            ended = "#" not in line and line.rstrip().endswith(opener[2]) and tag in ("python", "")
+            if tag in ("python", ""):
+                lexer.read(line)
+            if ended and lexer.string and held_by_string(at, at + 1):
+                ended = False  # the fence is part of the string
             body.append(line.rstrip()[: -len(opener[2])] if ended else line)
             if ended:
                 close(True)
-            elif tag in ("python", ""):
-                lexer.read(line)
     close(False)
     return blocks, outside
 
@@ -275,12 +279,12 @@ def _tidy(body: list[str], prefix: str) -> str:
     if ">" in prefix:
         body = [line[m.end() :] if (m := _QUOTED.match(line)) else line for line in body]
         prefix = prefix.rpartition(">")[2].removeprefix(" ")
-    indent = len(prefix.expandtabs(4))
+    indent = _columns(prefix)
     lines = [_without_indent(line, indent) for line in body] if indent else body
     first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
     lines = lines[first:]
     if lines and lines[0][0] in " \t":  # the whole block is indented: no program begins so
-        indent = len(lines[0]) - len(lines[0].lstrip(" \t"))
+        indent = _columns(lines[0][: len(lines[0]) - len(lines[0].lstrip(" \t"))])
         lines = [_without_indent(line, indent) for line in lines]
     if len(lines) > 1 and _PYTHON_TAG.fullmatch(lines[0].strip()):  # the tag stands one line too low
         lines = lines[1:]
@@ -289,9 +293,18 @@ def _tidy(body: list[str], prefix: str) -> str:
     return "\n".join(lines).strip("\n").rstrip()
 
 
+def _columns(text: str) -> int:
+    return len(text.expandtabs(4))
+
+
 def _without_indent(line: str, columns: int) -> str:
-    blank = len(line) - len(line.lstrip(" \t"))
-    return line[min(blank, columns) :]
+    """Without so many columns of blanks; of a tab that is wider, what is left."""
+    column = 0
+    for at, letter in enumerate(line):
+        if column >= columns or letter not in " \t":
+            return " " * (column - columns) + line[at:]
+        column += 4 - column % 4 if letter == "\t" else 1
+    return ""
 
 
 def _is_program(code: str) -> bool:

@@ -200,7 +200,8 @@ def test_the_last_program_that_reads_its_input_wins_over_a_usage_example():
     [
         "from solution import double\n\nwhile True:\n    assert double(1) == 2",
         "# test_solution.py\nimport unittest\nfrom solution import double\n\n"
-        "class T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(double(1), 2)\n\nif __name__ == '__main__':\n    unittest.main()",
+        "class T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(double(1), 2)\n"
+        "\nif __name__ == '__main__':\n    unittest.main()",
         "from timeit import timeit\nfrom __main__ import double\nprint(timeit('double(1)', globals=globals()))",
         "from .solution import (\n    double,\n)\nprint(double(1))",
         "import solution\ndouble = solution.double\nprint(double(1))",
@@ -286,6 +287,43 @@ def test_fences_inside_a_docstring(quote, indent, tag):
     doc = f"{quote}Example\n{indent}```{tag}\n{indent}f(1)\n{indent}```\n{indent}{quote}"
     program = f"def f(x):\n    {doc}\n    return x\n\nprint(f(input()))" if indent else f"{doc}\nprint(input())"
     assert extract_code(f"```python\n{program}\n```\n\n```\n3\n```\n") == program
+
+
+@pytest.mark.parametrize("quote", ['"""', "'''"])
+@pytest.mark.parametrize("tag", ["", "python"])
+def test_fences_beside_the_quotes_of_a_docstring(quote, tag):
+    for program in (
+        f"def f(x):\n    {quote}Doubles.\n\n    ```{tag}\n    f(1)\n    ```{quote}\n    return x",
+        f"def f(x):\n    {quote}```{tag}\n    f(1)\n    ```\n    {quote}\n    return x",
+        f"def f(x):\n    r{quote}```{tag}\n    f(1)\n    ```{quote}\n    return x",
+        f"PROMPT = {quote}\n```{tag}\n{{code}}\n```{quote}\n\n\ndef f(x):\n    return PROMPT.format(code=x)",
+        f"PROMPT = {quote}\n```{tag}\n{{code}}\n```{quote}.format\nprint(PROMPT(code=input()), {quote}```{quote})",
+        f"x = {quote}```\n{quote}\nprint(f{quote}```{tag}\n{{input()}}\n```{quote})",
+    ):
+        assert (
+            extract_code(f"```python\n{program}\n```\n\n```\n3\n```\n", ("f",) if "def" in program else ()) == program
+        )
+
+
+def test_a_fence_at_the_end_of_the_last_line_ends_a_program_with_open_quotes():
+    whole = f'{FINAL}\nprint("""a\nb""")'
+    assert extract_code(f"```python\n{whole}```\nDone.") == whole
+    open_quotes = 'x = """'
+    assert extract_code(f"```python\n{FINAL}\n{open_quotes}```\nDone.") == f"{FINAL}\n{open_quotes}"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "- item\n\n\t```python\n\tfor x in input():\n\t\tprint(x)\n\t```",
+        "1.\tDo:\n\t```python\n\tfor x in input():\n\t\tprint(x)\n\t```",
+        "1. Do:\n   ```python\n\tfor x in input():\n\t\tprint(x)\n   ```",
+        "```python\n\tfor x in input():\n\t\tprint(x)\n```",
+        "> ```python\n> for x in input():\n> \tprint(x)\n> ```",
+    ],
+)
+def test_a_tab_is_four_columns_of_indent(reply):
+    assert extract_code(reply) == "for x in input():\n\tprint(x)"
 
 
 def test_a_program_with_an_open_docstring_does_not_swallow_the_next():

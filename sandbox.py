@@ -38,7 +38,7 @@ import select
 import struct
 import sys
 import time
-from collections import deque, namedtuple
+from collections import OrderedDict, deque, namedtuple
 from collections.abc import Iterable, Sequence
 
 import stateless
@@ -92,11 +92,16 @@ class BadValue(Exception):
 
 
 _DEPTH = 200
+_VIEWS = {type(getattr(kind(), view)()): tag for kind in (dict, OrderedDict)
+          for view, tag in (("keys", b"k"), ("items", b"m"), ("values", b"v"))}  # fmt: skip
 _COUNT = struct.Struct("<I")
 _NOTHING: Any = ()
+_EMPTY: Any = {}
 _ITERATORS = {
-    *(type(iter(kind(_NOTHING))) for kind in (list, tuple, dict, set, bytes)),
-    *map(type, (iter(""), iter({}.values()), iter({}.items()), iter(range(0)), reversed([]), reversed({}))),
+    *(type(iter(kind(_NOTHING))) for kind in (list, tuple, dict, set, bytes, bytearray, deque, OrderedDict)),
+    *(type(reversed(kind(_NOTHING))) for kind in (list, tuple, dict, deque)),
+    *(type(turn(view)) for turn in (iter, reversed) for view in (_EMPTY.values(), _EMPTY.items())),
+    *map(type, (iter(""), iter("\xe9"), iter(range(0)), iter(range(1 << 99)), iter(list, []))),
     *map(type, ((none for none in _NOTHING), map(id, _NOTHING), filter(id, _NOTHING), zip(), enumerate(_NOTHING))),
 }
 
@@ -150,12 +155,9 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
         _encode_items(b"j", (value.real, value.imag), out, depth)
     elif kind is range:
         _encode_items(b"r", (value.start, value.stop, value.step), out, depth)
-    elif kind is type({}.keys()):
-        _encode_items(b"k", value, out, depth)
-    elif kind is type({}.items()):
-        _encode_items(b"m", _flat(value), out, depth)
-    elif kind is type({}.values()):
-        _encode_items(b"v", value, out, depth)
+    elif kind in _VIEWS:
+        tag = _VIEWS[kind]
+        _encode_items(tag, _flat(value) if tag == b"m" else value, out, depth)
     elif kind in _ITERATORS:
         _encode_items(b"I", _drained(value), out, depth)
     else:
@@ -198,6 +200,8 @@ def _encode_library_type(value: Any, kind: type, out: list[bytes], depth: int) -
         _encode_items(b"d", _flat(dict.items(value)), out, depth)
     elif name == "collections.OrderedDict":
         _encode_items(b"o", _flat(value.items()), out, depth)
+    elif name == "collections.ChainMap":
+        _encode_items(b"d", _flat(dict(value).items()), out, depth)
     elif name == "collections.deque":
         _encode_items(b"q", [value.maxlen, *value], out, depth)
     elif name == "decimal.Decimal":
@@ -211,9 +215,11 @@ def _encode_library_type(value: Any, kind: type, out: list[bytes], depth: int) -
         out.append(_sized(tag, value.isoformat().encode()))
     elif name == "datetime.timedelta":
         _encode_items(b"u", (value.days, value.seconds, value.microseconds), out, depth)
+    elif name == "datetime.timezone":
+        _encode_items(b"Z", value.__getinitargs__(), out, depth)
     elif name.startswith("itertools."):
         _encode_items(b"I", _drained(value), out, depth)
-    elif kind.__bases__ == (tuple,) and type(getattr(kind, "_fields", None)) is tuple and kind.__eq__ is tuple.__eq__:
+    elif type(kind) is type and issubclass(kind, tuple) and hasattr(kind, "_fields") and kind.__eq__ is tuple.__eq__:
         _encode_items(b"t", tuple.__getitem__(value, slice(None)), out, depth)  # a named tuple equals a plain one
     else:
         raise BadValue(kind.__name__)
@@ -309,10 +315,10 @@ def _decode_items(tag: bytes, items: list[Any]) -> Any:
         import fractions
 
         return fractions.Fraction(*items)
-    if tag == b"u":
+    if tag in (b"u", b"Z"):
         import datetime
 
-        return datetime.timedelta(*items)
+        return (datetime.timedelta if tag == b"u" else datetime.timezone)(*items)
     raise ValueError(f"no such tag: {tag!r}")
 
 

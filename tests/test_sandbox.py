@@ -115,13 +115,33 @@ def test_values_of_other_shapes():
 
     point = collections.namedtuple("point", "x y")
     assert back(point(1, 2)) == (1, 2) == point(1, 2)
+    assert back(PointOfMyOwn(1, 2)) == (1, 2) == PointOfMyOwn(1, 2)
     assert back(collections.defaultdict(list, a=[1])) == {"a": [1]}
     assert back(range(3, 9, 2)) == range(3, 9, 2)
     assert back({1: 2}.keys()) == {1} and back({1: 2}.items()) == {(1, 2)} and list(back({1: 2}.values())) == [2]
-    for iterator in (iter([1, 2]), (x for x in (1, 2)), map(int, "12"), filter(None, [1, 2]), reversed([2, 1])):
+    ordered = collections.OrderedDict({1: 2})
+    assert back(ordered.keys()) == {1} and back(ordered.items()) == {(1, 2)} and list(back(ordered.values())) == [2]
+    assert back(collections.ChainMap({1: 2}, {1: 3, 4: 5})) == {1: 2, 4: 5}
+    numbers = {1: 2, 2: 1}
+    for iterator in (
+        iter([1, 2]), (x for x in (1, 2)), map(int, "12"), filter(None, [1, 2]), reversed([2, 1]), reversed((2, 1)),
+        iter(bytearray(b"\1\2")), iter(collections.deque([1, 2])), reversed(collections.deque([2, 1])),
+        iter([0, 2, 1].pop, 0), iter(collections.OrderedDict(numbers)), reversed(collections.OrderedDict({2: 1, 1: 2})),
+        iter(numbers.keys()), reversed({2: 1, 1: 2}.keys()), reversed(numbers.values()),
+        iter(collections.OrderedDict({1: 1, 2: 2}).values()), reversed(collections.OrderedDict({1: 2, 2: 1}).values()),
+    ):  # fmt: skip
         again = back(iterator)
         assert again != [1, 2] and list(again) == [1, 2]  # as Python has it: an iterator equals no list
     assert back(bytearray(b"x")) == b"x" and back(collections.deque([1, 2, 3], 2)).maxlen == 2
+    assert list(back(iter("\u20ac\xe9"))) == ["\u20ac", "\xe9"]
+    assert list(back(iter(range(1 << 99, 1 + (1 << 99))))) == [1 << 99]
+    assert list(back(reversed(ordered.items()))) == list(back(reversed({1: 2}.items()))) == [(1, 2)]
+    for zone in (
+        datetime.UTC,
+        datetime.timezone(datetime.timedelta(seconds=-3661)),
+        datetime.timezone(datetime.UTC.utcoffset(None), "here"),
+    ):
+        assert back(zone) == zone and repr(back(zone)) == repr(zone)
     nan = back(float("nan"))
     assert nan != nan and str(back(decimal.Decimal("sNaN"))) == "sNaN"
     assert back(-0.0) == 0.0 and back(10**5000) == 10**5000
@@ -139,6 +159,11 @@ class Liar(int):
 
 class Counter(collections.Counter):  # the name alone is not enough
     __module__ = "collections"
+
+
+class PointOfMyOwn(collections.namedtuple("PointOfMyOwn", "x y")):
+    def __getitem__(self, at):
+        return 7
 
 
 class PointLiar(collections.namedtuple("PointLiar", "x")):

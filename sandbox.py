@@ -368,11 +368,12 @@ def _leave(page: mmap.mmap, status: int, last_words: bool = False) -> None:
         if not _flushed(getattr(sys, name, None)):
             status = status or 120  # what an interpreter exits with then
     _flushed(sys.__stdout__)  # which is flushed when it is freed, if it can be: it may have been taken apart
-    if last_words:  # a writer that was never closed is flushed when it is freed; what it needs is freed after it
+    if last_words:  # a writer that was never closed is flushed when it is freed, a generator runs its finally then
         sys.modules.pop("__main__", None)
         gc.collect()
         _flushed(getattr(sys, "stdout", None))
         _flushed(sys.__stdout__)
+        walls.flush_c()
     os._exit(status)
 
 
@@ -398,6 +399,7 @@ def _scope(name: str) -> dict[str, Any]:
 
 
 def _run_main(page: mmap.mmap, code: Any, last_words: bool) -> None:
+    sys.path.append(os.getcwd())  # a script finds modules beside it: those that it has written
     _leave(page, _guarded(page, exec, code, _scope("__main__")), last_words)
 
 
@@ -537,7 +539,7 @@ class _Killed(Exception):
     """The test process or its folder is gone: the machine's doing, or its own; a second try tells."""
 
 
-_LAST_WORDS = (b"open", b"Writer", b"Wrapper", b"IO", b"__del__")  # what may print when it is freed
+_LAST_WORDS = (b"open", b"Writer", b"Wrapper", b"IO", b"__del__", b"finally", b"ctypes")  # what may print at the end
 
 
 class _ProgramProcess:
@@ -957,6 +959,7 @@ def serve(fd: int, tier: str, scratch: str) -> None:
     _thread.stack_size(8 << 20)  # else every thread gets as much as the main one, address space for three
     sys.set_int_max_str_digits(0)
     builtins.exit = builtins.quit = sys.exit  # type: ignore[assignment]
+    builtins.help = __import__("_sitebuiltins")._Helper()
     sys.argv = ["program.py"]
     page = mmap.mmap(-1, 4096)
     gc.collect()

@@ -412,6 +412,24 @@ RIGHT: dict[str, tuple[str, str, str]] = {
         "",
         "3",
     ),
+    "printed_by_the_c_library": (
+        "import ctypes\nlibc = ctypes.CDLL(None)\nprint(4, end='', flush=True)\nlibc.puts(b'2')",
+        "",
+        "42",
+    ),
+    "generator_ends_with_the_program": (
+        "def g():\n    try:\n        yield 4\n    finally:\n        print(2)\nx = g()\nprint(next(x), end='')",
+        "",
+        "42",
+    ),
+    "help_is_there": ("print(callable(help))", "", "True"),
+    "module_of_its_own_making": ("open('mine.py', 'w').write('x = 42')\nimport mine\nprint(mine.x)", "", "42"),
+    "pool_of_threads": (
+        "from multiprocessing.pool import ThreadPool\nfrom multiprocessing.dummy import Pool\n"
+        "for kind in (ThreadPool, Pool):\n    with kind(2) as pool:\n        print(sum(pool.map(abs, [-1, -2])))",
+        "",
+        "3 3",
+    ),
     "streams_detached": (
         "import io, sys\nsys.stdin = io.TextIOWrapper(sys.stdin.detach(), encoding='latin1')\n"
         "sys.stdout = io.TextIOWrapper(sys.stdout.detach(), encoding='utf-8')\n"
@@ -454,6 +472,8 @@ def verdicts():
 def test_right_program(verdicts, tier, name):
     if name == "recursion_30000_through_cache" and (3, 12) <= sys.version_info < (3, 14):
         pytest.skip("these Pythons bound recursion through C by themselves, at a few thousand, whatever the limit")
+    if name == "pool_of_threads" and tier == "strict":
+        pytest.skip("semaphores with a name lie in a folder that everybody shares")
     outcome = verdicts(tier)[name]
     assert outcome == "pass" or (name in ANY_ANSWER and outcome.startswith("wrong_answer"))
 

@@ -53,17 +53,20 @@ if sys.platform != "win32":  # there, all but the grader itself still works
 #   only a closing fence  chat servers may pre-fill the opening one: what stands before it is the program
 #   fence in a docstring  does not close the block
 #   reasoning             whatever comes before the last closing tag is no answer, nor what follows an opening tag
-#                         that is never closed
+#                         that is never closed; a sentence after the program may speak of a tag
 # Line ends become \n; apart from that the text of the program is handed on as it stands.
 
 _REASONING = r"think|thinking|thought|thoughts|reasoning"
-_OPENS_REASONING = re.compile(rf"[ \t]*(?:<(?:{_REASONING})>|\[THINK\]|◁think▷|<\|channel\|>analysis)", re.I)
+_OPENING = rf"(?:<(?:{_REASONING})(?:[ \t][^<>\n]{{0,100}}+)?>|\[THINK\]|◁think▷)"
+_OPENS_REASONING = re.compile(rf"[ \t]*(?:{_OPENING}|(?:<\|start\|>\w*)?<\|channel\|>analysis)", re.I)
+_OPENS_AT_END = re.compile(rf"{_OPENING}[ \t]*$", re.I)
 _ENDS_REASONING = re.compile(
     rf"(?:</(?:{_REASONING})>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>)(?![\"']|`(?!``))", re.I
 )
+_MENTIONED = re.compile(r"[ \t]</\w+>[ \t]+[a-z]")  # amid a sentence: about the tag, and no end of anything
 _FENCE = re.compile(r"((?:[ \t]*+>)*+[ \t]*+(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)?+)(`{3,}+|~{3,}+)[ \t]*+(.*)", re.S)
 _QUOTED = re.compile(r"[ \t]*>[ ]?")  # a block inside a Markdown quotation
-_PYTHON_TAG = re.compile(r"\{?\.?(?:i?python|py|pycon)[\d.]*(?![\w+#-])", re.I)
+_PYTHON_TAG = re.compile(r"\{?\.?(?:lang(?:uage)?[-=])?(?:i?python|py|pycon)[\d.]*(?![A-Za-z0-9_+#-])", re.I)
 _PLAIN_TAG = re.compile(r"(?:text|txt|plain|plaintext|code|solution|answer)\b", re.I)
 _LEXEME = re.compile(r"#.*|\"\"\"|'''|\"(?:[^\"\\]|\\.)*+\"?|'(?:[^'\\]|\\.)*+'?|[()\[\]{}]", re.S)
 _STRING_END = {'"""': re.compile(r'\\.|"""', re.S), "'''": re.compile(r"\\.|'''", re.S)}
@@ -82,7 +85,7 @@ _PROGRAM = re.compile(  # a statement of which one is enough to call the lines a
     r"(?:from|import|async|def|class|@)\b|.*(?:\b(?:print|input|exec)[ \t]*\(|\bstdin\b|\bstdout\b|\blambda\b)"
 )
 _READS_INPUT = re.compile(
-    r"\binput[ \t]*\(|\bstdin\b|\bopen[ \t]*\([ \t]*(?:0\b|[\"']/dev/stdin)|\bfileinput\b|\bos\.read\b"
+    r"\binput[ \t]*\(|\bstdin\b(?![ \t]*=[^=])|\bopen[ \t]*\([ \t]*(?:0\b|[\"']/dev/stdin)|\bfileinput\b|\bos\.read\b"
 )
 _DEFINES_SOMETHING = re.compile(r"^(?:async[ \t]+def|def|class|import|from)\b", re.M)
 _TOKEN = re.compile(
@@ -91,6 +94,7 @@ _TOKEN = re.compile(
     r"|\\\n|\n[ \t]*+|\d[\w.]*+|\w++|:=|->|\.\.\.|[=!<>]=|(?:[-+%&|^@]|//?|\*\*?|<<|>>)=|[^\s\w]",
     re.S,
 )
+_COMMENTED = re.compile(r"((?:[^\"'#]|\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?)*+)#.*")
 _COMPOUND = frozenset("if elif else for while try except finally with def class match case async".split())
 _DOES_NOTHING = (["..."], ["pass"], ["''"])
 _UNFINISHED = re.compile(r"(?:.*[:,=+*/%&|^(\[{\\-]|[ \t]*(?:if|elif|for|while|def|class|with|except)\b[^:]*+)$")
@@ -210,10 +214,12 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
     for at, line in enumerate(lines):
         in_string = bool(opener and lexer.string and tag in ("python", "")) and held_by_string(at, at)
         if not in_string:
-            if opener is None and _OPENS_REASONING.match(line):
+            if opener is None and (_OPENS_REASONING.match(line) or (not blocks and _OPENS_AT_END.search(line))):
                 reasoning = True
             if opener is None or reasoning:
                 tags = list(_ENDS_REASONING.finditer(line))
+                if blocks and not reasoning:
+                    tags = [tag for tag in tags if not _MENTIONED.match(line, tag.start() - 1)]
             else:
                 tags = [m for m in [_ENDS_REASONING.match(line.strip())] if m]  # a draft whose fence was left open
             if tags:
@@ -595,7 +601,17 @@ def _joined(blocks: list[_Block], functions: frozenset[str], outlines: dict[_Blo
 
 def _whole_program(blocks: list[_Block]) -> _Block:
     blocks = _finished(blocks)
-    return next((b for b in reversed(blocks) if _READS_INPUT.search(b.code)), blocks[-1])
+    return next((b for b in reversed(blocks) if _reads_input(b.code)), blocks[-1])
+
+
+def _reads_input(code: str) -> bool:
+    """A comment about it is no reading, nor is putting something else in the place of stdin."""
+    for line in code.split("\n"):
+        if _READS_INPUT.search(line):
+            commented = _COMMENTED.match(line)
+            if commented is None or _READS_INPUT.search(commented[1]):
+                return True
+    return False
 
 
 # ── compare: what was printed, and what was expected ─────────────────────────────────────────────────────────────────

@@ -39,7 +39,22 @@ DRAFT = "print(0)"
 
 
 @pytest.mark.parametrize(
-    "tag", ["python", "Python", "PYTHON", "py", "PY", "python3", "Python3.11", "ipython", "{.python}", "py3"]
+    "tag",
+    [
+        "python",
+        "Python",
+        "PYTHON",
+        "py",
+        "PY",
+        "python3",
+        "Python3.11",
+        "ipython",
+        "{.python}",
+        "py3",
+        "language-python",
+        "lang=python",
+        "Python代码",
+    ],
 )
 def test_every_python_tag(tag):
     assert extract_code(f"```{tag}\n{FINAL}\n```") == FINAL
@@ -107,6 +122,10 @@ def test_one_program_in_many_wrappings(reply):
         f"```python\n{FINAL}\n```",
         f"<think>a</think>\n```python\n{DRAFT}\n```\n<reasoning>\nno\n</reasoning>\n```python\n{FINAL}\n```",
         f"<think>the tag `</think>` ends it\n```python\n{DRAFT}\n```\n</think>\n{FINAL}",
+        f"<think lang='en'>\n```python\n{DRAFT}\n```\n</think>\n{FINAL}",
+        f"Okay. <think>\n```python\n{DRAFT}\n```\n</think>\n{FINAL}",
+        f"```python\n{DRAFT}\n```\nno, it fails. </think> The program:\n```python\n{FINAL}\n```",
+        f"```python\n{FINAL}\n```\nNote: I left out the </think> tag of the input.",
     ],
 )
 def test_reasoning_is_no_answer(reply):
@@ -136,6 +155,10 @@ def test_a_reasoning_tag_in_a_program_is_text(program):
         "<think>\n```python\nprint(0)\n```\nbut that",
         "<think>Let me print(1) it",
         "print(0)\n</think>\nI give up.",
+        "```python\nprint(0)\n```\nno.\n</think>\nI give up.",
+        "<think lang='en'>\n```python\nprint(0)\n```\n",
+        "Okay. <think>\n```python\nprint(0)\n```\nbut",
+        "<|start|>assistant<|channel|>analysis<|message|>So\n```python\nprint(0)\n```\n",
         "```",
         "```python",
         "```python\n\n```",
@@ -192,6 +215,14 @@ def test_a_torn_last_function_does_not_take_the_others_with_it():
 
 def test_the_last_program_that_reads_its_input_wins_over_a_usage_example():
     assert extract_code(f"```python\n{FINAL}\n```\nFor example:\n```python\nprint(1 + 2)\n```") == FINAL
+    for usage in (
+        "# it reads its input() from stdin\nprint('2')",
+        "print('#')  # input()",
+        "import io, sys\nsys.stdin = io.StringIO('1 2')\nmain()",
+    ):
+        assert extract_code(f"```python\n{FINAL}\n```\nFor example:\n```python\n{usage}\n```") == FINAL
+    hashed = "print(input('#'))"
+    assert extract_code(f"```python\n{FINAL}\n```\nBetter:\n```python\n{hashed}\n```") == hashed
     assert extract_code(f"```python\nprint(input())\n```\nBetter:\n```python\n{FINAL}\n```") == FINAL
 
 
@@ -391,6 +422,11 @@ def test_a_megabyte_of_anything_is_read_in_linear_time(start):
         "f, f, ",
         "a=b=",
         "lambda:",
+        "input(",
+        "input('",
+        "<think <thinking>",
+        " </think> a",
+        "```python\ninput(#\n```\n",
         "```python\nx1 = y1\n```\n",
         "```python\ndef f(): ...\n```\n",
         "```python\nfrom a import f\n```\n",

@@ -19,13 +19,15 @@ import ast
 import asyncio
 import hashlib
 import itertools
+import keyword
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_UP, Context, Decimal
 from functools import lru_cache
@@ -41,24 +43,29 @@ if sys.platform != "win32":  # there, all but the grader itself still works
 
 # ── extract: the program in a reply ──────────────────────────────────────────────────────────────────────────────────
 # Chat models answer in Markdown, more or less. What is met in practice, and what is made of it:
-#   several blocks        the last one tagged Python that defines every required function; where none does, all joined;
-#                         without required functions the last that reads its input, else the last
+#   several blocks        the last one tagged Python that makes every required function; where none does, all joined;
+#                         without required functions the last that reads its input, else the last; what the chosen one
+#                         uses and never binds comes from the others: an import, a helper
+#   test file, stub       `from solution import f` makes no f, nor does `def f(x): ...`: such a block is the last choice
 #   no Python tag         untagged blocks that look like a program, then unfenced lines that do, then text/plain blocks
 #   fence never closed    the block runs to the end; it gives way to a finished one when it stops in mid-statement
 #   only a closing fence  chat servers may pre-fill the opening one: what stands before it is the program
 #   fence in a docstring  does not close the block
 #   reasoning             whatever comes before the last closing tag is no answer, nor what follows an opening tag
-#                         that is never closed
+#                         that is never closed; a sentence after the program may speak of a tag
 # Line ends become \n; apart from that the text of the program is handed on as it stands.
 
 _REASONING = r"think|thinking|thought|thoughts|reasoning"
-_OPENS_REASONING = re.compile(rf"[ \t]*(?:<(?:{_REASONING})>|\[THINK\]|◁think▷|<\|channel\|>analysis)", re.I)
+_OPENING = rf"(?:<(?:{_REASONING})(?:[ \t][^<>\n]{{0,100}}+)?>|\[THINK\]|◁think▷)"
+_OPENS_REASONING = re.compile(rf"[ \t]*(?:{_OPENING}|(?:<\|start\|>\w*)?<\|channel\|>analysis)", re.I)
+_OPENS_AT_END = re.compile(rf"{_OPENING}[ \t]*$", re.I)
 _ENDS_REASONING = re.compile(
     rf"(?:</(?:{_REASONING})>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>)(?![\"']|`(?!``))", re.I
 )
+_MENTIONED = re.compile(r"[ \t]</\w+>[ \t]+[a-z]")  # amid a sentence: about the tag, and no end of anything
 _FENCE = re.compile(r"((?:[ \t]*+>)*+[ \t]*+(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)?+)(`{3,}+|~{3,}+)[ \t]*+(.*)", re.S)
 _QUOTED = re.compile(r"[ \t]*>[ ]?")  # a block inside a Markdown quotation
-_PYTHON_TAG = re.compile(r"\{?\.?(?:i?python|py|pycon)[\d.]*(?![\w+#-])", re.I)
+_PYTHON_TAG = re.compile(r"\{?\.?(?:lang(?:uage)?[-=])?(?:i?python|py|pycon)[\d.]*(?![A-Za-z0-9_+#-])", re.I)
 _PLAIN_TAG = re.compile(r"(?:text|txt|plain|plaintext|code|solution|answer)\b", re.I)
 _LEXEME = re.compile(r"#.*|\"\"\"|'''|\"(?:[^\"\\]|\\.)*+\"?|'(?:[^'\\]|\\.)*+'?|[()\[\]{}]", re.S)
 _STRING_END = {'"""': re.compile(r'\\.|"""', re.S), "'''": re.compile(r"\\.|'''", re.S)}
@@ -77,9 +84,18 @@ _PROGRAM = re.compile(  # a statement of which one is enough to call the lines a
     r"(?:from|import|async|def|class|@)\b|.*(?:\b(?:print|input|exec)[ \t]*\(|\bstdin\b|\bstdout\b|\blambda\b)"
 )
 _READS_INPUT = re.compile(
-    r"\binput[ \t]*\(|\bstdin\b|\bopen[ \t]*\([ \t]*(?:0\b|[\"']/dev/stdin)|\bfileinput\b|\bos\.read\b"
+    r"\binput[ \t]*\(|\bstdin\b(?![ \t]*=[^=])|\bopen[ \t]*\([ \t]*(?:0\b|[\"']/dev/stdin)|\bfileinput\b|\bos\.read\b"
 )
 _DEFINES_SOMETHING = re.compile(r"^(?:async[ \t]+def|def|class|import|from)\b", re.M)
+_TOKEN = re.compile(
+    r"#[^\n]*|(?i:[rbuf]{0,2})(?:\"\"\"(?:\\.|[^\\])*?(?:\"\"\"|\Z)|'''(?:\\.|[^\\])*?(?:'''|\Z)"
+    r"|\"(?:\\.|[^\"\\\n])*+\"?|'(?:\\.|[^'\\\n])*+'?)"
+    r"|\\\n|\n[ \t]*+|\d[\w.]*+|\w++|:=|->|\.\.\.|[=!<>]=|(?:[-+%&|^@]|//?|\*\*?|<<|>>)=|[^\s\w]",
+    re.S,
+)
+_COMMENTED = re.compile(r"((?:[^\"'#]|\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?)*+)#.*")
+_COMPOUND = frozenset("if elif else for while try except finally with def class match case async".split())
+_DOES_NOTHING = (["..."], ["pass"], ["''"])
 _UNFINISHED = re.compile(r"(?:.*[:,=+*/%&|^(\[{\\-]|[ \t]*(?:if|elif|for|while|def|class|with|except)\b[^:]*+)$")
 
 
@@ -135,25 +151,19 @@ def extract_code(reply: str | None, functions: Sequence[str] = ()) -> str | None
     python = [block for block in usable if block.tag == "python"]
     untagged = [block for block in usable if block.tag == ""]
     loose = _loose_program(outside)
-    if functions:
-        loners = [block.code for block in reversed(python)] + [block.code for block in reversed(untagged)]
-        alone = next((code for code in [*loners, loose or ""] if _defined(code, functions) == len(functions)), None)
-        if alone is not None:
-            return alone
-        best = max(
-            (_joined(python, functions), _joined(usable, functions), loose or ""), key=lambda c: _defined(c, functions)
-        )
-        if _defined(best, functions):
-            return best
+    if len(usable) == 1 and loose is None:
+        return usable[0].code
+    if functions and (usable or loose):
+        return _program_with(frozenset(functions), usable, loose or "")
     for group in (python, untagged):
         if group:
-            return _whole_program(group)
+            return _completed(_whole_program(group), group)
     if loose is not None:
         return loose
     plain = [block for block in blocks if block.tag == "plain" and _is_program(block.code)]
     weak = [block for block in blocks if block.tag == "" and any(map(_STATEMENT.match, block.code[:300].split("\n")))]
     group = plain or weak
-    return _whole_program(group) if group else None
+    return _whole_program(group).code if group else None
 
 
 def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
@@ -191,22 +201,24 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
         if rest and _is_program(rest):
             body.append(fence[1] + rest)
 
-    def held_by_string(at: int) -> bool:
-        """Does the string we are in go on past this line, rather than being left open by a broken program?"""
+    def held_by_string(at: int, end_from: int) -> bool:
+        """Does the string we are in end, on that line or later, rather than being left open by a broken program?"""
         later = ends[lexer.string]
-        nearest = bisect_right(later, at)
+        nearest = bisect_left(later, end_from)
         if nearest == len(later):
             return False
         fence_after = bisect_right(tagged, at)
         return fence_after == len(tagged) or later[nearest] < tagged[fence_after] or nested > 0
 
     for at, line in enumerate(lines):
-        in_string = bool(opener and lexer.string and tag in ("python", "")) and held_by_string(at)
+        in_string = bool(opener and lexer.string and tag in ("python", "")) and held_by_string(at, at)
         if not in_string:
-            if opener is None and _OPENS_REASONING.match(line):
+            if opener is None and (_OPENS_REASONING.match(line) or (not blocks and _OPENS_AT_END.search(line))):
                 reasoning = True
             if opener is None or reasoning:
                 tags = list(_ENDS_REASONING.finditer(line))
+                if blocks and not reasoning:
+                    tags = [tag for tag in tags if not _MENTIONED.match(line, tag.start() - 1)]
             else:
                 tags = [m for m in [_ENDS_REASONING.match(line.strip())] if m]  # a draft whose fence was left open
             if tags:
@@ -229,7 +241,9 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
             else:
                 open_at(fence)
         elif fence and fence[2][0] == opener[2][0] and in_string:
-            if fence[3].strip():
+            if lexer.string in fence[3]:
+                nested = 0  # the string ends beside the fence
+            elif fence[3].strip():
                 nested += 1
             elif nested:
                 nested -= 1
@@ -241,12 +255,14 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
             close(True)
             open_at(fence)
         else:
-            ended = not in_string and "#" not in line and line.rstrip().endswith(opener[2]) and tag in ("python", "")
+            ended = "#" not in line and line.rstrip().endswith(opener[2]) and tag in ("python", "")
+            if tag in ("python", ""):
+                lexer.read(line)
+            if ended and lexer.string and held_by_string(at, at + 1):
+                ended = False  # the fence is part of the string
             body.append(line.rstrip()[: -len(opener[2])] if ended else line)
             if ended:
                 close(True)
-            elif tag in ("python", ""):
-                lexer.read(line)
     close(False)
     return blocks, outside
 
@@ -268,12 +284,12 @@ def _tidy(body: list[str], prefix: str) -> str:
     if ">" in prefix:
         body = [line[m.end() :] if (m := _QUOTED.match(line)) else line for line in body]
         prefix = prefix.rpartition(">")[2].removeprefix(" ")
-    indent = len(prefix.expandtabs(4))
+    indent = _columns(prefix)
     lines = [_without_indent(line, indent) for line in body] if indent else body
     first = next((i for i, line in enumerate(lines) if line.strip()), len(lines))
     lines = lines[first:]
     if lines and lines[0][0] in " \t":  # the whole block is indented: no program begins so
-        indent = len(lines[0]) - len(lines[0].lstrip(" \t"))
+        indent = _columns(lines[0][: len(lines[0]) - len(lines[0].lstrip(" \t"))])
         lines = [_without_indent(line, indent) for line in lines]
     if len(lines) > 1 and _PYTHON_TAG.fullmatch(lines[0].strip()):  # the tag stands one line too low
         lines = lines[1:]
@@ -282,9 +298,18 @@ def _tidy(body: list[str], prefix: str) -> str:
     return "\n".join(lines).strip("\n").rstrip()
 
 
+def _columns(text: str) -> int:
+    return len(text.expandtabs(4))
+
+
 def _without_indent(line: str, columns: int) -> str:
-    blank = len(line) - len(line.lstrip(" \t"))
-    return line[min(blank, columns) :]
+    """Without so many columns of blanks; of a tab that is wider, what is left."""
+    column = 0
+    for at, letter in enumerate(line):
+        if column >= columns or letter not in " \t":
+            return " " * (column - columns) + line[at:]
+        column += 4 - column % 4 if letter == "\t" else 1
+    return ""
 
 
 def _is_program(code: str) -> bool:
@@ -324,12 +349,226 @@ def _loose_program(lines: list[str]) -> str | None:
     return None
 
 
+class _Outline(NamedTuple):
+    """What can be told of a program by its names."""
+
+    made: frozenset[str]  # what the module binds by itself: def, class, assignment, import of the standard library
+    named: frozenset[str]  # that, and what it only imports from elsewhere or sketches (`def f(x): ...`)
+    missing: frozenset[str]  # what it uses and, as far as one can see, binds nowhere
+    foreign: bool  # it imports what is not in the standard library
+
+
 def _defines(code: str, name: str) -> bool:
-    """Does a line at the left margin bind the name?"""
-    word = re.escape(name)
-    return bool(re.search(rf"^(?:(?:async[ \t]+)?def|class)[ \t]+{word}\b|^{word}[ \t]*[:=](?!=)", code, re.M)) or bool(
-        re.search(rf"^(?:from|import)\b.*\b{word}[ \t]*(?:,|$|#|;)", code, re.M)
-    )
+    """Does the module bind the name?"""
+    return name in _outline(code).named
+
+
+def _statements(code: str) -> Iterator[tuple[int, list[str]]]:
+    """Each statement as its indent and its tokens; what follows the colon of a compound one is a statement too."""
+    indent = depth = 0
+    tokens: list[str] = []
+    margin = False
+    for token in _TOKEN.findall("\n" + code + "\n"):
+        if token[0] == "\n":
+            if not depth:
+                yield from _split_at_colon(indent, tokens)
+                tokens, indent = [], len(token.expandtabs(8)) - 1
+            margin = token == "\n"
+            continue
+        if depth and margin and token in ("def", "class", "import"):  # the bracket is never closed: a broken program
+            yield indent, tokens
+            tokens, indent, depth = [], 0, 0
+        margin = False
+        if token[0] == "#" or token == "\\\n":
+            continue
+        depth = max(0, depth + (token in "([{") - (token in ")]}"))
+        if token == ";" and not depth:
+            yield from _split_at_colon(indent, tokens)
+            tokens = []
+        else:
+            tokens.append("''" if "'" in token or '"' in token else token)
+    yield from _split_at_colon(indent, tokens)
+
+
+def _split_at_colon(indent: int, tokens: list[str]) -> Iterator[tuple[int, list[str]]]:
+    depth, end, lambdas = 0, len(tokens), 0
+    if tokens and tokens[0] in _COMPOUND:
+        for at, token in enumerate(tokens):
+            depth += (token in "([{") - (token in ")]}")
+            lambdas += token == "lambda"
+            if token == ":" and depth == 0:
+                if not lambdas:
+                    end = at + 1
+                    break
+                lambdas -= 1
+    if tokens:
+        yield indent, tokens[:end]
+    if tokens[end:]:
+        yield indent + 1, tokens[end:]
+
+
+@lru_cache(maxsize=16)
+def _outline(code: str) -> _Outline:
+    """Read by its tokens alone. In doubt a name is bound, so that nothing is missing which is not."""
+    made: set[str] = set()
+    named: set[str] = set()
+    bound: set[str] = set()
+    used: set[str] = set()
+    foreign: set[str] = set()  # names that stand for what another file would have to hold
+    inside: int | None = None  # the indent of the function or class that we are in
+    sketch = ""  # a function that does nothing so far
+    every_name = outside_library = False
+    for indent, tokens in _statements(code):
+        if inside is not None and indent <= inside:
+            inside, sketch = None, ""
+        first = tokens[tokens[0] == "async" and len(tokens) > 1]
+        if first in ("import", "from"):
+            names, every, library = _imported(tokens)
+            bound |= names
+            every_name |= every
+            outside_library |= not library
+            if inside is None:
+                named |= names
+                made |= names if library else set()
+            if not library:
+                foreign |= names
+        else:
+            targets = _read_names(tokens, first, bound, used)
+            if inside is None:
+                if first in ("def", "class") and len(targets) == 1:
+                    inside = indent
+                    sketch = targets[0] if first == "def" else ""
+                    made |= set() if sketch else set(targets)
+                elif targets and foreign and foreign.intersection(_roots(tokens)):
+                    named.update(targets)
+                else:
+                    made.update(targets)
+                named.update(targets)
+        if (
+            sketch
+            and indent > (inside or 0)
+            and tokens not in _DOES_NOTHING
+            and "NotImplementedError" not in tokens[:2]
+        ):
+            made.add(sketch)
+            sketch = ""
+    missing = set() if every_name else used - bound - _ALWAYS_BOUND
+    return _Outline(frozenset(made), frozenset(named), frozenset(missing), outside_library)
+
+
+_ALWAYS_BOUND = frozenset((*dir(builtins), *keyword.kwlist, *keyword.softkwlist, "__file__", "__builtins__"))
+
+
+def _imported(tokens: list[str]) -> tuple[set[str], bool, bool]:
+    """The names that an import binds; whether it binds all there are; whether it is one of the standard library."""
+    if tokens[0] == "import":
+        modules = [tokens[at + 1] for at, token in enumerate(tokens[:-1]) if token in ("import", ",")]
+        parts, library = tokens[1:], all(module in sys.stdlib_module_names for module in modules)
+    else:
+        at = tokens.index("import") if "import" in tokens else len(tokens)
+        library = tokens[1:2] != [] and tokens[1] in sys.stdlib_module_names
+        parts = tokens[at + 1 :]
+    names = set()
+    for at, token in enumerate(parts):
+        before, after = parts[at - 1] if at else "", parts[at + 1] if at + 1 < len(parts) else ""
+        if token.isidentifier() and token != "as" and before != "." and after != "as":
+            names.add(token)
+    return names, "*" in parts, library
+
+
+def _read_names(tokens: list[str], first: str, bound: set[str], used: set[str]) -> list[str]:
+    """Sort the names of a statement into bound and used: those that a definition or an assignment binds."""
+    targets: list[str] = []
+    depth = last = 0  # last: where the assignment's right side begins
+    compound = tokens[0] in _COMPOUND
+    if not compound:
+        for at, token in enumerate(tokens):
+            depth += (token in "([{") - (token in ")]}")
+            if depth == 0 and token[-1] == "=" and token not in ("==", "!=", "<=", ">=", ":="):
+                last = at
+    depth, binds_until = 0, ""
+    for at, token in enumerate(tokens):
+        if token in "([{":
+            depth += 1
+        elif token in ")]}":
+            depth -= 1
+        elif token == binds_until:
+            binds_until = ""
+        elif token in ("for", "lambda"):
+            binds_until = "in" if token == "for" else ":"
+        if not token.isidentifier():
+            continue
+        before = tokens[at - 1] if at else ""
+        after = tokens[at + 1] if at + 1 < len(tokens) else ""
+        if before == ".":
+            continue
+        if before in ("def", "class") and at < 3:
+            targets.append(token)
+        elif at < last and after not in ("(", "[", "."):
+            bound.add(token)
+            if depth == 0 or after in (",", ")", "]"):
+                targets.append(token)
+        elif (
+            before == "as"
+            or after in ("=", ":=")
+            or binds_until
+            or first in ("global", "nonlocal", "case")
+            or (first == "def" and depth == 1 and before in ("(", ",", "*", "**"))
+            or (at == 0 and after == ":")
+        ):
+            bound.add(token)
+        else:
+            used.add(token)
+    bound.update(targets)
+    return targets
+
+
+def _roots(tokens: list[str]) -> set[str]:
+    """What stands before a dot in a statement, first of all."""
+    return {
+        token for at, token in enumerate(tokens[:-1]) if tokens[at + 1] == "." and (at == 0 or tokens[at - 1] != ".")
+    }
+
+
+def _program_with(functions: frozenset[str], usable: list[_Block], loose: str) -> str:
+    """The program that defines the functions: one block, or the lines outside of blocks, or all blocks joined."""
+    python = [block for block in usable if block.tag == "python"]
+    ordered = [*reversed(python), *(block for block in reversed(usable) if block.tag == "")]
+    outlines = {block: _outline(block.code) for block in usable}
+    joined = [_joined(python, functions, outlines), _joined(usable, functions, outlines), loose]
+    of_joined = {code: _outline(code) for code in joined}
+    for has in (lambda outline: outline.made, lambda outline: outline.named):
+        for block in ordered:
+            if functions <= has(outlines[block]):
+                return _completed(block, usable, functions)
+        best = max(joined, key=lambda code: len(functions & has(of_joined[code])))
+        if functions <= has(of_joined[best]):
+            return best
+    best = max(joined, key=lambda code: [len(functions & names) for names in of_joined[code][:2]])
+    if functions & of_joined[best].named:
+        return best
+    group = python or usable
+    return _completed(_whole_program(group), group) if group else loose
+
+
+def _completed(chosen: _Block, blocks: list[_Block], functions: frozenset[str] = frozenset()) -> str:
+    """The block, with those that bind what it uses and binds nowhere, in the order of the reply."""
+    outlines = [_outline(block.code) for block in blocks]
+    place = next(at for at, block in enumerate(blocks) if block is chosen)
+    sources: dict[str, list[int]] = {}
+    for at, outline in enumerate(outlines):
+        # a later block must not put another function in the place of the chosen one's
+        if not outline.foreign and (at < place or not functions & outline.named):
+            for name in outline.made:
+                sources.setdefault(name, []).append(at)
+    taken, missing = {place}, set(outlines[place].missing)
+    while missing:
+        found = sources.pop(missing.pop(), [])
+        if found and not taken.intersection(found):
+            at = next((at for at in reversed(found) if at < place), found[0])
+            taken.add(at)
+            missing |= outlines[at].missing
+    return "\n\n".join(blocks[at].code for at in sorted(taken))
 
 
 def _is_cut_off(block: _Block) -> bool:
@@ -346,19 +585,32 @@ def _finished(blocks: list[_Block]) -> list[_Block]:
     return [block for block in blocks if not _is_cut_off(block)] or blocks
 
 
-def _defined(code: str, functions: Sequence[str]) -> int:
-    return sum(_defines(code, name) for name in functions)
-
-
-def _joined(blocks: list[_Block], functions: Sequence[str]) -> str:
+def _joined(blocks: list[_Block], functions: frozenset[str], outlines: dict[_Block, _Outline]) -> str:
     """All blocks in one program, without those that only show how to use it."""
-    useful = [b for b in _finished(blocks) if _DEFINES_SOMETHING.search(b.code) or _defined(b.code, functions)]
-    return "\n\n".join(block.code for block in useful)
+    makers = Counter(name for block in set(blocks) for name in outlines[block].made & functions)
+
+    def only_shows(outline: _Outline) -> bool:
+        """Does it make nothing of what is wanted, and name what others make or need another file?"""
+        wanted = outline.named & functions
+        return not outline.made & functions and (outline.foreign or any(makers[name] for name in wanted))
+
+    useful = [b for b in _finished(blocks) if _DEFINES_SOMETHING.search(b.code) or outlines[b].named & functions]
+    return "\n\n".join(block.code for block in useful if not only_shows(outlines[block]))
 
 
-def _whole_program(blocks: list[_Block]) -> str:
+def _whole_program(blocks: list[_Block]) -> _Block:
     blocks = _finished(blocks)
-    return next((b for b in reversed(blocks) if _READS_INPUT.search(b.code)), blocks[-1]).code
+    return next((b for b in reversed(blocks) if _reads_input(b.code)), blocks[-1])
+
+
+def _reads_input(code: str) -> bool:
+    """A comment about it is no reading, nor is putting something else in the place of stdin."""
+    for line in code.split("\n"):
+        if _READS_INPUT.search(line):
+            commented = _COMMENTED.match(line)
+            if commented is None or _READS_INPUT.search(commented[1]):
+                return True
+    return False
 
 
 # ── compare: what was printed, and what was expected ─────────────────────────────────────────────────────────────────

@@ -17,6 +17,11 @@ the memory of another. All that travels has a fixed header and raw bytes; what c
 the program process copies without looking inside (of several values, it reads how long each is). A compile bomb kills
 the program process only, and the worker then answers in its place.
 
+A test process is a copy of the program process, freed memory included, and a program can read all of its own. So what
+goes in and out passes through memory that a fork leaves out, and nothing else holds a byte of it: a test finds no
+input, output or call of an earlier one. Lengths, outcomes and times it may find. A module that keeps nothing cannot
+read memory either, and its calls are looked at before the fork.
+
 Left out: which walls there are (walls.py), comparing, extracting, grading (grader.py).
 """
 
@@ -33,7 +38,7 @@ import select
 import struct
 import sys
 import time
-from collections import deque, namedtuple
+from collections import OrderedDict, deque, namedtuple
 from collections.abc import Iterable, Sequence
 
 import stateless
@@ -72,6 +77,7 @@ _END = 0xFFFFFFFF  # in place of a length: no more tests, the next is another pr
 _RESULT = struct.Struct("<4sBiBdI")  # worker to host: magic, outcome, status, ran, CPU seconds, length; then stdout
 _MAGIC_JOB, _MAGIC_RESULT, _HELLO = b"JOB1", b"RES1", b"UP01"
 _HELD_BYTES = 1 << 18  # results that wait to be sent together
+_COMING_BYTES = 1 << 16  # of an input on its way to the file that a test reads it from
 # The most calls that one test process makes, of so many bytes or one more, and the CPU seconds that it may take; how
 # much earlier than by itself a call runs out of stack: what has run before lets the interpreter go a few levels deeper.
 _SHARED, _SHARED_BYTES, _SHARED_SECONDS, _SHARED_DEPTH = 64, 1 << 18, 0.5, 200
@@ -86,11 +92,16 @@ class BadValue(Exception):
 
 
 _DEPTH = 200
+_VIEWS = {type(getattr(kind(), view)()): tag for kind in (dict, OrderedDict)
+          for view, tag in (("keys", b"k"), ("items", b"m"), ("values", b"v"))}  # fmt: skip
 _COUNT = struct.Struct("<I")
 _NOTHING: Any = ()
+_EMPTY: Any = {}
 _ITERATORS = {
-    *(type(iter(kind(_NOTHING))) for kind in (list, tuple, dict, set, bytes)),
-    *map(type, (iter(""), iter({}.values()), iter({}.items()), iter(range(0)), reversed([]), reversed({}))),
+    *(type(iter(kind(_NOTHING))) for kind in (list, tuple, dict, set, bytes, bytearray, deque, OrderedDict)),
+    *(type(reversed(kind(_NOTHING))) for kind in (list, tuple, dict, deque)),
+    *(type(turn(view)) for turn in (iter, reversed) for view in (_EMPTY.values(), _EMPTY.items())),
+    *map(type, (iter(""), iter("\xe9"), iter(range(0)), iter(range(1 << 99)), iter(list, []))),
     *map(type, ((none for none in _NOTHING), map(id, _NOTHING), filter(id, _NOTHING), zip(), enumerate(_NOTHING))),
 }
 
@@ -144,12 +155,9 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
         _encode_items(b"j", (value.real, value.imag), out, depth)
     elif kind is range:
         _encode_items(b"r", (value.start, value.stop, value.step), out, depth)
-    elif kind is type({}.keys()):
-        _encode_items(b"k", value, out, depth)
-    elif kind is type({}.items()):
-        _encode_items(b"m", _flat(value), out, depth)
-    elif kind is type({}.values()):
-        _encode_items(b"v", value, out, depth)
+    elif kind in _VIEWS:
+        tag = _VIEWS[kind]
+        _encode_items(tag, _flat(value) if tag == b"m" else value, out, depth)
     elif kind in _ITERATORS:
         _encode_items(b"I", _drained(value), out, depth)
     else:
@@ -192,6 +200,8 @@ def _encode_library_type(value: Any, kind: type, out: list[bytes], depth: int) -
         _encode_items(b"d", _flat(dict.items(value)), out, depth)
     elif name == "collections.OrderedDict":
         _encode_items(b"o", _flat(value.items()), out, depth)
+    elif name == "collections.ChainMap":
+        _encode_items(b"d", _flat(dict(value).items()), out, depth)
     elif name == "collections.deque":
         _encode_items(b"q", [value.maxlen, *value], out, depth)
     elif name == "decimal.Decimal":
@@ -205,9 +215,11 @@ def _encode_library_type(value: Any, kind: type, out: list[bytes], depth: int) -
         out.append(_sized(tag, value.isoformat().encode()))
     elif name == "datetime.timedelta":
         _encode_items(b"u", (value.days, value.seconds, value.microseconds), out, depth)
+    elif name == "datetime.timezone":
+        _encode_items(b"Z", value.__getinitargs__(), out, depth)
     elif name.startswith("itertools."):
         _encode_items(b"I", _drained(value), out, depth)
-    elif kind.__bases__ == (tuple,) and type(getattr(kind, "_fields", None)) is tuple and kind.__eq__ is tuple.__eq__:
+    elif type(kind) is type and issubclass(kind, tuple) and hasattr(kind, "_fields") and kind.__eq__ is tuple.__eq__:
         _encode_items(b"t", tuple.__getitem__(value, slice(None)), out, depth)  # a named tuple equals a plain one
     else:
         raise BadValue(kind.__name__)
@@ -303,10 +315,10 @@ def _decode_items(tag: bytes, items: list[Any]) -> Any:
         import fractions
 
         return fractions.Fraction(*items)
-    if tag == b"u":
+    if tag in (b"u", b"Z"):
         import datetime
 
-        return datetime.timedelta(*items)
+        return (datetime.timedelta if tag == b"u" else datetime.timezone)(*items)
     raise ValueError(f"no such tag: {tag!r}")
 
 
@@ -352,20 +364,31 @@ def _leave(page: mmap.mmap, status: int, last_words: bool = False) -> None:
         _guarded(page, sys.modules["threading"]._shutdown)
     if "atexit" in sys.modules:
         _guarded(page, sys.modules["atexit"]._run_exitfuncs)
-    for stream in (sys.stdout, sys.__stdout__):
-        try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except AttributeError:
-            pass  # a stream of the program's own making, without flush or closed
-        except (OSError, ValueError):
-            status = status or 120  # what an interpreter exits with when stdout cannot be flushed
-    if last_words:  # a writer that was never closed is flushed when it is freed; what it needs is freed after it
+    for name in ("stdout", "stderr"):
+        if not _flushed(getattr(sys, name, None)):
+            status = status or 120  # what an interpreter exits with then
+    _flushed(sys.__stdout__)  # which is flushed when it is freed, if it can be: it may have been taken apart
+    if last_words:  # a writer that was never closed is flushed when it is freed, a generator runs its finally then
         sys.modules.pop("__main__", None)
         gc.collect()
-        with _Unless(Exception):
-            sys.stdout.flush()
+        _flushed(getattr(sys, "stdout", None))
+        _flushed(sys.__stdout__)
+        walls.flush_c()
     os._exit(status)
+
+
+def _flushed(stream: Any) -> bool:
+    """False: it should have been and could not be."""
+    try:
+        closed = stream is None or bool(stream.closed)
+    except BaseException:
+        closed = False  # it was taken apart, or is of the program's own making
+    try:
+        if not closed:
+            stream.flush()
+    except BaseException:
+        return False
+    return True
 
 
 def _scope(name: str) -> dict[str, Any]:
@@ -376,18 +399,26 @@ def _scope(name: str) -> dict[str, Any]:
 
 
 def _run_main(page: mmap.mmap, code: Any, last_words: bool) -> None:
+    sys.path.append(os.getcwd())  # a script finds modules beside it: those that it has written
     _leave(page, _guarded(page, exec, code, _scope("__main__")), last_words)
 
 
+def _run_call(page: mmap.mmap, code: Any, data: bytes) -> None:
+    call, given = _taken_apart(data)
+    if isinstance(call, int):
+        page[_HINT] = call
+        os._exit(1)
+    _leave(page, _guarded(page, _one_call, code, call, given, _scope("program")))
+
+
 def _run_calls(page: mmap.mmap, code: Any, calls: list[tuple[Any, bytes]]) -> None:
-    work = _one_call if len(calls) == 1 else _calls
-    _leave(page, _guarded(page, work, code, calls, _scope("program")))
+    _leave(page, _guarded(page, _calls, code, calls, _scope("program")))
 
 
-def _one_call(code: Any, calls: list[tuple[Any, bytes]], scope: dict[str, Any]) -> None:
+def _one_call(code: Any, call: Any, given: bytes, scope: dict[str, Any]) -> None:
     exec(code, scope)
     try:
-        _write_all(_VALUE_FD, _value(*calls[0], scope))
+        _write_all(_VALUE_FD, _value(call, given, scope))
     except BadValue as error:
         _write_all(_VALUE_FD, _named(error))
         raise
@@ -492,7 +523,7 @@ def _read_exact(fd: int, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _write_all(fd: int, data: bytes) -> None:
+def _write_all(fd: int, data: bytes | memoryview) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
@@ -508,7 +539,7 @@ class _Killed(Exception):
     """The test process or its folder is gone: the machine's doing, or its own; a second try tells."""
 
 
-_LAST_WORDS = (b"open", b"Writer", b"Wrapper", b"IO", b"__del__")  # what may print when it is freed
+_LAST_WORDS = (b"open", b"Writer", b"Wrapper", b"IO", b"__del__", b"finally", b"ctypes")  # what may print at the end
 
 
 class _ProgramProcess:
@@ -516,14 +547,16 @@ class _ProgramProcess:
 
     def __init__(self, fd: int, house: walls.Walls, page: mmap.mmap) -> None:
         self.fd, self.house, self.page = fd, house, page
-        # Results wait here to be sent together. What one test has printed is not for the next to find, so this memory
-        # stays with the parent at a fork; where that cannot be had, nothing waits.
-        self.held = mmap.mmap(-1, _HELD_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self.held_bytes = 0
-        self.folder = -1  # the scratch folder, where a program may shut it
+        # Inputs pass through here, and results wait here to be sent together. What one test has read and printed is
+        # not for the next to find, so this memory stays with the parent at a fork; where that cannot be had, nothing
+        # waits, and what has gone through is overwritten.
+        apart = mmap.mmap(-1, _COMING_BYTES + _HELD_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self.may_wait = hasattr(mmap, "MADV_DONTFORK")
         if self.may_wait:
-            self.held.madvise(mmap.MADV_DONTFORK)
+            apart.madvise(mmap.MADV_DONTFORK)
+        self.coming, self.held = memoryview(apart)[:_COMING_BYTES], memoryview(apart)[_COMING_BYTES:]
+        self.held_bytes = 0
+        self.folder = -1  # the scratch folder, where a program may shut it
         self.timeouts = 0
         self.names: frozenset[str] | None = None  # of a module that lets several calls share a test process
         self.running = 0  # the process id of the test process, while there is one
@@ -578,12 +611,12 @@ class _ProgramProcess:
         inputs: list[bytes] = []  # that have come and are not answered
         more = True
         while more or inputs:
-            while more and (not inputs or (self.has_room_beside(inputs) and self.input_ready.poll(0))):
-                (size,) = _TEST.unpack(_read_exact(self.fd, _TEST.size))
-                more = size != _END
-                if more:
-                    inputs.append(_read_exact(self.fd, size))
             try:
+                while more and (not inputs or (self.has_room_beside(inputs) and self.input_ready.poll(0))):
+                    (size,) = _TEST.unpack(_read_exact(self.fd, _TEST.size))
+                    more = size != _END
+                    if more:
+                        inputs.append(self.take(size))
                 enough = self.limits.timeouts and self.timeouts >= self.limits.timeouts
                 if len(inputs) < 2 or enough or not self.share(inputs):
                     for data in inputs:
@@ -601,42 +634,81 @@ class _ProgramProcess:
             if not self.may_wait or not more or not self.input_ready.poll(0):
                 self.flush()
 
+    def take(self, size: int) -> bytes:
+        """An input that has come: of calls that may share a process its bytes, else b"", and it is in descriptor 0."""
+        if self.names is not None:
+            return _read_exact(self.fd, size)
+        runs = not isinstance(self.code, int)
+        if runs:
+            self.file(0)
+        while size:
+            have = os.readv(self.fd, [self.coming[:size]])
+            if not have:
+                os._exit(0)  # the host has gone
+            if runs:
+                _write_all(0, self.coming[:have])
+            if not self.may_wait:
+                self.coming[:have] = bytes(have)
+            size -= have
+        if runs:
+            os.lseek(0, 0, 0)
+        return b""
+
     def has_room_beside(self, inputs: list[bytes]) -> bool:
         """May one more call share a process with these?"""
         return self.names is not None and len(inputs) < _SHARED and sum(map(len, inputs)) < _SHARED_BYTES
 
     def answer(self, outcome: int, status: int = 0, ran: int = 0, cpu: float = 0.0, stdout: bytes = b"") -> None:
+        self.begin_answer(outcome, status, ran, cpu, len(stdout))
+        view = memoryview(stdout)
+        while view:
+            size = min(len(view), len(self.room()))
+            self.room()[:size] = view[:size]
+            self.held_bytes += size
+            view = view[size:]
+
+    def answer_with_file(self, outcome: int, status: int, cpu: float, out: int, size: int) -> None:
+        """The same with the first so many bytes of a file, which go through no other memory."""
+        self.begin_answer(outcome, status, 1, cpu, size)
+        os.lseek(out, 0, 0)
+        while size:
+            have = os.readv(out, [self.room()[:size]])
+            if not have:
+                os._exit(1)  # somebody has shortened it meanwhile
+            self.held_bytes += have
+            size -= have
+
+    def begin_answer(self, outcome: int, status: int, ran: int, cpu: float, size: int) -> None:
         self.timeouts += outcome == TIMEOUT
-        result = _RESULT.pack(_MAGIC_RESULT, outcome, status, ran, cpu, len(stdout)) + stdout
-        if self.held_bytes + len(result) > _HELD_BYTES:
+        if self.held_bytes + _RESULT.size + size > _HELD_BYTES:
             self.flush()
-        if len(result) > _HELD_BYTES:
-            _write_all(self.fd, result)
-        else:
-            self.held[self.held_bytes : self.held_bytes + len(result)] = result
-            self.held_bytes += len(result)
+        _RESULT.pack_into(self.held, self.held_bytes, _MAGIC_RESULT, outcome, status, ran, cpu, size)
+        self.held_bytes += _RESULT.size
+
+    def room(self) -> memoryview:
+        """Where more of an answer may be put: never empty."""
+        if self.held_bytes == _HELD_BYTES:
+            self.flush()
+        return self.held[self.held_bytes :]
 
     def flush(self) -> None:
-        if self.held_bytes:
-            _write_all(self.fd, self.held[: self.held_bytes])
-            self.held_bytes = 0
+        _write_all(self.fd, self.held[: self.held_bytes])
+        if not self.may_wait:
+            self.held[: self.held_bytes] = bytes(self.held_bytes)
+        self.held_bytes = 0
 
     def test(self, data: bytes) -> None:
-        """Run the program once on this input. Raises OSError when the machine cannot give what that takes."""
-        calls = []
-        if self.mode == MODULE:
-            call, given = _taken_apart(data)
-            if isinstance(call, int):
-                self.answer(call)
-                return
-            calls = [(call, given)]
-        else:
+        """Run the program once on this input, or on that in descriptor 0.
+
+        Raises OSError when the machine cannot give what that takes.
+        """
+        if self.names is not None:
             self.file(0, data)
         if self.own_source:  # a script finds itself beside it
             with open("program.py", "wb") as file:
                 file.write(self.own_source)
         out = self.file(_VALUE_FD if self.mode == MODULE else 1)
-        self.judge(*self.wait(self.start(calls, out), self.limits), out)
+        self.judge(*self.wait(self.start([], out), self.limits), out)
         self.clean_scratch()
 
     def share(self, inputs: list[bytes]) -> bool:
@@ -672,7 +744,10 @@ class _ProgramProcess:
         return True
 
     def start(self, calls: list[tuple[Any, bytes]], out: int) -> int:
-        """Fork a test process, which runs the program or makes the calls and writes to descriptor out: its id."""
+        """Fork a test process, which runs the program or makes the calls and writes to descriptor out: its id.
+
+        Without calls, the input is in descriptor 0; a single call is compiled where no later test can find it.
+        """
         self.page[:] = _CLEAN_PAGE
         self.running = pid = self.fork()
         if pid == 0:
@@ -682,13 +757,16 @@ class _ProgramProcess:
                     _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
                 # flags, locks and owners belong to what was opened: a shared one would tell of an earlier test
                 null = os.open("/dev/null", os.O_RDWR)
-                for number in (0, 1, 2) if calls else (2,):
+                given = b"" if calls or self.mode == MAIN else _read_exact(0, os.fstat(0).st_size)
+                for number in (0, 1, 2) if self.mode == MODULE else (2,):
                     os.dup2(null, number)
                 self.house.shut(max(2, out), self.limits.memory_bytes, self.limits.output_bytes + 1)
-                if calls:
+                if self.mode == MAIN:
+                    _run_main(self.page, self.code, self.last_words)
+                elif calls:
                     _run_calls(self.page, self.code, calls)
                 else:
-                    _run_main(self.page, self.code, self.last_words)
+                    _run_call(self.page, self.code, given)
             finally:
                 os._exit(99)
         return pid
@@ -763,14 +841,13 @@ class _ProgramProcess:
             if self.house.disk_is_shared and os.statvfs(".").f_bavail * os.statvfs(".").f_bsize < walls.SCRATCH_BYTES:
                 raise OSError(errno.ENOSPC, "the disk that holds the scratch folder is full")
             outcome = OUTPUT_LIMIT
-        elif hint in (MEMORY_LIMIT, MISSING_MODULE, FORBIDDEN, BAD_VALUE):
+        elif hint in (MEMORY_LIMIT, MISSING_MODULE, FORBIDDEN, BAD_VALUE, SYNTAX_ERROR):
             outcome = hint
         elif usage.ru_maxrss * _RSS_UNIT > 0.9 * limits.memory_bytes:
             outcome = MEMORY_LIMIT
         else:
             outcome = RUNTIME_ERROR
-        stdout = os.pread(out, min(size, limits.output_bytes), 0) if size else b""
-        self.answer(outcome, status, 1, cpu, stdout)
+        self.answer_with_file(outcome, status, cpu, out, min(size, limits.output_bytes))
 
     def scratch_is_small(self) -> bool:
         """Is all that the program has written there within what it may write, as far as one can see in passing?"""
@@ -882,6 +959,7 @@ def serve(fd: int, tier: str, scratch: str) -> None:
     _thread.stack_size(8 << 20)  # else every thread gets as much as the main one, address space for three
     sys.set_int_max_str_digits(0)
     builtins.exit = builtins.quit = sys.exit  # type: ignore[assignment]
+    builtins.help = __import__("_sitebuiltins")._Helper()
     sys.argv = ["program.py"]
     page = mmap.mmap(-1, 4096)
     gc.collect()

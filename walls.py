@@ -13,11 +13,15 @@ file; it writes into that folder alone; it starts no process, opens no socket to
 reads no other process's memory; its memory, output, threads and descriptors are bounded; nothing of it is left
 behind. Refusals come back as EPERM or EACCES, so that a program which can live with a no goes on.
 
-What they do not promise: a hole in the kernel is a hole in these walls; timing and CPU caches are visible; the names
-and sizes (not the contents) of files can be probed in strict; in strict the scratch folder lies on the host's disk
-and is watched every 50 ms instead of being bounded by the kernel. limits promises much less: time, memory (where
-the system enforces it), output and a clean verdict, but a program there can read files and start processes.
-No tier knows an expected answer, so even a program that climbs every wall finds none.
+What they do not promise: a hole in the kernel is a hole in these walls; timing and CPU caches are visible; process ids
+count on from test to test, in full too, so that a program learns how many threads the tests before it have started; the
+names and sizes (not the contents) of files can be probed in strict; in strict the scratch folder lies on the host's
+disk and is watched every 50 ms instead of being bounded by the kernel. They also refuse some harmless things: modes and
+times of files cannot be changed, not even of one's own (no filter can see whose they are), which shutil.copy and shelve
+do; and what needs a semaphore with a name, such as multiprocessing.pool.ThreadPool, works in full and limits only.
+limits promises much less: time, memory (where the system enforces it), output and a clean verdict, but a program there
+can read files and start processes. No tier knows an expected answer, so even a program that climbs every wall finds
+none.
 
 Standard library only. Nothing here knows what a test is.
 """
@@ -97,6 +101,11 @@ def trim() -> None:
     """Give memory that is free inside this process back to the system: each page left is copied a fork at a time."""
     if hasattr(_libc, "malloc_trim"):
         _libc.malloc_trim(0)
+
+
+def flush_c() -> None:
+    """Write what was printed through the C library and is still held there."""
+    _libc.fflush(None)
 
 
 class Denied(Exception):
@@ -189,7 +198,8 @@ def _empty_root(base: str) -> None:
             os.symlink(os.readlink(place), target)
             continue
         _bind(place, target)
-    os.makedirs(base + "/dev/shm")
+    os.makedirs(base + "/dev")
+    os.symlink("/scratch", base + "/dev/shm")  # where the C library keeps semaphores: a pool of threads has some
     for device in _DEVICES:
         if os.path.exists("/dev/" + device):
             _bind("/dev/" + device, f"{base}/dev/{device}", read_only=False)

@@ -1197,6 +1197,48 @@ for kind, (leave, find) in STATE.items():
         tiers=FORKED.get(kind, ALL),
     )
 
+# ── an earlier test, found in memory that was freed before the fork ──────────────────────────────────────────────────
+
+SCAN = r"""
+import ctypes, os, re, sys
+def found():
+    # write(2) tells a page that is there from one that is not, and no read ever faults
+    out, into = os.pipe()
+    os.set_blocking(out, False)
+    libc, pattern, seen = ctypes.CDLL(None), re.compile(rb"secret-[0-9a-f]{32}"), set()
+    near = [ctypes.addressof(ctypes.create_string_buffer(n)) for n in (600, 5000, 60000, 300000)]
+    for start in [*near, id(object()), id(sys.modules), id(re)]:
+        for step in (4096, -4096):
+            at, gap, kept = start & ~4095, 0, b""
+            while gap < 600 and at not in seen and len(seen) < 60000:
+                seen.add(at)
+                n = libc.write(into, ctypes.c_void_p(at), 4096)
+                page = os.read(out, n) if n > 0 else b""
+                match = pattern.search(kept + page if step > 0 else page + kept)
+                if match:
+                    return match[0].decode()
+                gap = 0 if page else gap + 1
+                kept = page[-40:] if step > 0 else page[:40]
+                at += step
+    return "nothing"
+"""
+LONG = (SECRET + " ") * 2000
+attack(
+    "memory_of_an_earlier_input",
+    SCAN + "print('read' if os.fstat(0).st_size > 100 and sys.stdin.read() else found())\n",
+    tests=((LONG, "never"), ("2\n", SECRET)),
+)
+attack(
+    "memory_of_an_earlier_output",
+    SCAN + "text = sys.stdin.read().strip()\nprint((text[::-1] + ' ') * 2000 if len(text) > 1 else found())\n",
+    tests=((SECRET[::-1], "never"), ("2\n", SECRET)),
+)
+assert_attack(
+    "memory_of_an_earlier_call",
+    SCAN + "def f(x):\n    return 'read' if len(x) > 1 else found()\n",
+    asserts=(f"assert f({LONG[:20_000]!r}) == 'never'", f"assert f('2') == {SECRET!r}"),
+)
+
 # ── the machinery inside the test process ────────────────────────────────────────────────────────────────────────────
 
 PATCHES = {

@@ -34,7 +34,8 @@ QUICK = (
     "late_exit_3 late_hang late_spin late_kill_itself late_eat late_write late_stop_itself forge_on_every_descriptor "
     "forge_parents_limits signal_sigkill signal_sigstop process_fork process_exec process_thread_bomb "
     "bomb_disk_and_swallow bomb_stderr source_minus source_surrogate source_parentheses state_own_folder state_tmp "
-    "state_shared_segment patch_all_functions patch_exit_functions_assert"
+    "state_shared_segment memory_of_an_earlier_input memory_of_an_earlier_output memory_of_an_earlier_call "
+    "patch_all_functions patch_exit_functions_assert"
 ).split()
 
 

@@ -39,7 +39,22 @@ DRAFT = "print(0)"
 
 
 @pytest.mark.parametrize(
-    "tag", ["python", "Python", "PYTHON", "py", "PY", "python3", "Python3.11", "ipython", "{.python}", "py3"]
+    "tag",
+    [
+        "python",
+        "Python",
+        "PYTHON",
+        "py",
+        "PY",
+        "python3",
+        "Python3.11",
+        "ipython",
+        "{.python}",
+        "py3",
+        "language-python",
+        "lang=python",
+        "Python代码",
+    ],
 )
 def test_every_python_tag(tag):
     assert extract_code(f"```{tag}\n{FINAL}\n```") == FINAL
@@ -107,6 +122,10 @@ def test_one_program_in_many_wrappings(reply):
         f"```python\n{FINAL}\n```",
         f"<think>a</think>\n```python\n{DRAFT}\n```\n<reasoning>\nno\n</reasoning>\n```python\n{FINAL}\n```",
         f"<think>the tag `</think>` ends it\n```python\n{DRAFT}\n```\n</think>\n{FINAL}",
+        f"<think lang='en'>\n```python\n{DRAFT}\n```\n</think>\n{FINAL}",
+        f"Okay. <think>\n```python\n{DRAFT}\n```\n</think>\n{FINAL}",
+        f"```python\n{DRAFT}\n```\nno, it fails. </think> The program:\n```python\n{FINAL}\n```",
+        f"```python\n{FINAL}\n```\nNote: I left out the </think> tag of the input.",
     ],
 )
 def test_reasoning_is_no_answer(reply):
@@ -136,6 +155,10 @@ def test_a_reasoning_tag_in_a_program_is_text(program):
         "<think>\n```python\nprint(0)\n```\nbut that",
         "<think>Let me print(1) it",
         "print(0)\n</think>\nI give up.",
+        "```python\nprint(0)\n```\nno.\n</think>\nI give up.",
+        "<think lang='en'>\n```python\nprint(0)\n```\n",
+        "Okay. <think>\n```python\nprint(0)\n```\nbut",
+        "<|start|>assistant<|channel|>analysis<|message|>So\n```python\nprint(0)\n```\n",
         "```",
         "```python",
         "```python\n\n```",
@@ -192,7 +215,100 @@ def test_a_torn_last_function_does_not_take_the_others_with_it():
 
 def test_the_last_program_that_reads_its_input_wins_over_a_usage_example():
     assert extract_code(f"```python\n{FINAL}\n```\nFor example:\n```python\nprint(1 + 2)\n```") == FINAL
+    for usage in (
+        "# it reads its input() from stdin\nprint('2')",
+        "print('#')  # input()",
+        "import io, sys\nsys.stdin = io.StringIO('1 2')\nmain()",
+    ):
+        assert extract_code(f"```python\n{FINAL}\n```\nFor example:\n```python\n{usage}\n```") == FINAL
+    hashed = "print(input('#'))"
+    assert extract_code(f"```python\n{FINAL}\n```\nBetter:\n```python\n{hashed}\n```") == hashed
     assert extract_code(f"```python\nprint(input())\n```\nBetter:\n```python\n{FINAL}\n```") == FINAL
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        "from solution import double\n\nwhile True:\n    assert double(1) == 2",
+        "# test_solution.py\nimport unittest\nfrom solution import double\n\n"
+        "class T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(double(1), 2)\n"
+        "\nif __name__ == '__main__':\n    unittest.main()",
+        "from timeit import timeit\nfrom __main__ import double\nprint(timeit('double(1)', globals=globals()))",
+        "from .solution import (\n    double,\n)\nprint(double(1))",
+        "import solution\ndouble = solution.double\nprint(double(1))",
+        "import solution as s, sys\ndouble, size = s.double, 3\nprint(double(1))",
+        "def double(x): ...",
+        'def double(x: int) -> int:\n    """Two times x."""\n    ...',
+        "def double(x):\n    raise NotImplementedError",
+    ],
+)
+def test_what_only_imports_or_sketches_a_function_takes_the_place_of_none(usage):
+    assert extract_code(f"```python\n{DOUBLE}\n```\n\nTo try it:\n```python\n{usage}\n```\n", ("double",)) == DOUBLE
+    both = f"```python\n{DOUBLE}\n```\n```python\n{TRIPLE}\n```\n```python\n{usage}\n```"
+    assert extract_code(both, BOTH) == f"{DOUBLE}\n\n{TRIPLE}"
+    assert extract_code(f"```python\n{usage}\n```", ("double",)) == usage
+
+
+@pytest.mark.parametrize(
+    "making",
+    [
+        "from math import gcd",
+        "from math import (\n    lcm,\n    gcd,\n)",
+        "import math as gcd",
+        "lcm, gcd = 1, lambda a, b: a",
+        "try:\n    from fast import gcd\nexcept ImportError:\n    def gcd(a, b):\n        return a",
+        "if True:\n    def gcd(a, b): return a",
+        "class Solution:\n    def gcd(self, a, b): return a\ngcd = Solution().gcd",
+        "gcd: object = print",
+        "async def gcd(a, b):\n    return a",
+    ],
+)
+def test_every_way_to_make_a_function(making):
+    assert extract_code(f"```python\n{making}\n```\n```python\nprint(gcd(1, 2))\n```", ("gcd",)) == making
+
+
+def fenced(*programs: str) -> str:
+    return "\nand\n".join(f"```python\n{program}\n```" for program in programs)
+
+
+def test_what_the_chosen_block_lacks_comes_from_the_others():
+    root = "def f(x: List[int]):\n    return [math.sqrt(helper(y)) for y in x]"
+    imports, helper = "import math\nfrom typing import List", "def helper(x):\n    return deeper(x)"
+    deeper, usage = "def deeper(x): return x", "print(f([1]))\nwhile True: pass"
+    parts = (imports, deeper, usage, helper, root)
+    assert extract_code(fenced(*parts), ("f",)) == "\n\n".join((imports, deeper, helper, root))
+    parts = (root, usage, imports, helper, deeper)
+    assert extract_code(fenced(*parts), ("f",)) == "\n\n".join((root, imports, helper, deeper))
+    draft = "from functools import reduce\n\ndef f(x):\n    return 1"
+    final = "def f(x):\n    return reduce(max, x)"
+    assert extract_code(fenced(draft, final), ("f",)) == f"{draft}\n\n{final}"
+    solve = "def solve(n):\n    return n * 2"
+    assert extract_code(fenced(solve, "print(solve(int(input())))")) == f"{solve}\n\nprint(solve(int(input())))"
+    foreign = "from helpers import helper, math\nfrom typing import List"
+    assert extract_code(fenced(foreign, root), ("f",)) == root
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "def f(helper):\n    return helper(1)",
+        "def f(x, *, helper=None):\n    return helper(x)",
+        "f = lambda *helper: helper(1)",
+        "def f(x):\n    for a, (b, helper) in x:\n        return helper",
+        "def f(x):\n    return [helper for helper in x if (n := helper)]",
+        "def f(x):\n    with x as helper:\n        helper.read()",
+        "def f(x):\n    a, helper = x\n    return helper",
+        "def f(x):\n    return x.helper(helper=1)  # helper",
+        "def f(x):\n    return 'helper', '''helper'''",
+        "from math import *\ndef f(x):\n    return helper(x)",
+        "import os.path as helper\ndef f(x):\n    return helper.join(x)",
+        "def f(x):\n    match x:\n        case [helper, *_]: return helper",
+        "def f(x):\n    return input(x), sum(x)",
+    ],
+)
+def test_a_block_that_lacks_nothing_stands_alone(whole):
+    other = "def helper(x):\n    return 1 // 0\ninput = sum = n = helper"
+    assert extract_code(fenced(other, whole), ("f",)) == whole
 
 
 @pytest.mark.parametrize("quote", ['"""', "'''"])
@@ -202,6 +318,43 @@ def test_fences_inside_a_docstring(quote, indent, tag):
     doc = f"{quote}Example\n{indent}```{tag}\n{indent}f(1)\n{indent}```\n{indent}{quote}"
     program = f"def f(x):\n    {doc}\n    return x\n\nprint(f(input()))" if indent else f"{doc}\nprint(input())"
     assert extract_code(f"```python\n{program}\n```\n\n```\n3\n```\n") == program
+
+
+@pytest.mark.parametrize("quote", ['"""', "'''"])
+@pytest.mark.parametrize("tag", ["", "python"])
+def test_fences_beside_the_quotes_of_a_docstring(quote, tag):
+    for program in (
+        f"def f(x):\n    {quote}Doubles.\n\n    ```{tag}\n    f(1)\n    ```{quote}\n    return x",
+        f"def f(x):\n    {quote}```{tag}\n    f(1)\n    ```\n    {quote}\n    return x",
+        f"def f(x):\n    r{quote}```{tag}\n    f(1)\n    ```{quote}\n    return x",
+        f"PROMPT = {quote}\n```{tag}\n{{code}}\n```{quote}\n\n\ndef f(x):\n    return PROMPT.format(code=x)",
+        f"PROMPT = {quote}\n```{tag}\n{{code}}\n```{quote}.format\nprint(PROMPT(code=input()), {quote}```{quote})",
+        f"x = {quote}```\n{quote}\nprint(f{quote}```{tag}\n{{input()}}\n```{quote})",
+    ):
+        assert (
+            extract_code(f"```python\n{program}\n```\n\n```\n3\n```\n", ("f",) if "def" in program else ()) == program
+        )
+
+
+def test_a_fence_at_the_end_of_the_last_line_ends_a_program_with_open_quotes():
+    whole = f'{FINAL}\nprint("""a\nb""")'
+    assert extract_code(f"```python\n{whole}```\nDone.") == whole
+    open_quotes = 'x = """'
+    assert extract_code(f"```python\n{FINAL}\n{open_quotes}```\nDone.") == f"{FINAL}\n{open_quotes}"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "- item\n\n\t```python\n\tfor x in input():\n\t\tprint(x)\n\t```",
+        "1.\tDo:\n\t```python\n\tfor x in input():\n\t\tprint(x)\n\t```",
+        "1. Do:\n   ```python\n\tfor x in input():\n\t\tprint(x)\n   ```",
+        "```python\n\tfor x in input():\n\t\tprint(x)\n```",
+        "> ```python\n> for x in input():\n> \tprint(x)\n> ```",
+    ],
+)
+def test_a_tab_is_four_columns_of_indent(reply):
+    assert extract_code(reply) == "for x in input():\n\tprint(x)"
 
 
 def test_a_program_with_an_open_docstring_does_not_swallow_the_next():
@@ -266,6 +419,17 @@ def test_a_megabyte_of_anything_is_read_in_linear_time(start):
         "[",
         "x[",
         "x[]=",
+        "f, f, ",
+        "a=b=",
+        "lambda:",
+        "input(",
+        "input('",
+        "<think <thinking>",
+        " </think> a",
+        "```python\ninput(#\n```\n",
+        "```python\nx1 = y1\n```\n",
+        "```python\ndef f(): ...\n```\n",
+        "```python\nfrom a import f\n```\n",
     ]
     units += [
         "a,",

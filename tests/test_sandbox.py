@@ -15,11 +15,13 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -113,13 +115,33 @@ def test_values_of_other_shapes():
 
     point = collections.namedtuple("point", "x y")
     assert back(point(1, 2)) == (1, 2) == point(1, 2)
+    assert back(PointOfMyOwn(1, 2)) == (1, 2) == PointOfMyOwn(1, 2)
     assert back(collections.defaultdict(list, a=[1])) == {"a": [1]}
     assert back(range(3, 9, 2)) == range(3, 9, 2)
     assert back({1: 2}.keys()) == {1} and back({1: 2}.items()) == {(1, 2)} and list(back({1: 2}.values())) == [2]
-    for iterator in (iter([1, 2]), (x for x in (1, 2)), map(int, "12"), filter(None, [1, 2]), reversed([2, 1])):
+    ordered = collections.OrderedDict({1: 2})
+    assert back(ordered.keys()) == {1} and back(ordered.items()) == {(1, 2)} and list(back(ordered.values())) == [2]
+    assert back(collections.ChainMap({1: 2}, {1: 3, 4: 5})) == {1: 2, 4: 5}
+    numbers = {1: 2, 2: 1}
+    for iterator in (
+        iter([1, 2]), (x for x in (1, 2)), map(int, "12"), filter(None, [1, 2]), reversed([2, 1]), reversed((2, 1)),
+        iter(bytearray(b"\1\2")), iter(collections.deque([1, 2])), reversed(collections.deque([2, 1])),
+        iter([0, 2, 1].pop, 0), iter(collections.OrderedDict(numbers)), reversed(collections.OrderedDict({2: 1, 1: 2})),
+        iter(numbers.keys()), reversed({2: 1, 1: 2}.keys()), reversed(numbers.values()),
+        iter(collections.OrderedDict({1: 1, 2: 2}).values()), reversed(collections.OrderedDict({1: 2, 2: 1}).values()),
+    ):  # fmt: skip
         again = back(iterator)
         assert again != [1, 2] and list(again) == [1, 2]  # as Python has it: an iterator equals no list
     assert back(bytearray(b"x")) == b"x" and back(collections.deque([1, 2, 3], 2)).maxlen == 2
+    assert list(back(iter("\u20ac\xe9"))) == ["\u20ac", "\xe9"]
+    assert list(back(iter(range(1 << 99, 1 + (1 << 99))))) == [1 << 99]
+    assert list(back(reversed(ordered.items()))) == list(back(reversed({1: 2}.items()))) == [(1, 2)]
+    for zone in (
+        datetime.UTC,
+        datetime.timezone(datetime.timedelta(seconds=-3661)),
+        datetime.timezone(datetime.UTC.utcoffset(None), "here"),
+    ):
+        assert back(zone) == zone and repr(back(zone)) == repr(zone)
     nan = back(float("nan"))
     assert nan != nan and str(back(decimal.Decimal("sNaN"))) == "sNaN"
     assert back(-0.0) == 0.0 and back(10**5000) == 10**5000
@@ -137,6 +159,11 @@ class Liar(int):
 
 class Counter(collections.Counter):  # the name alone is not enough
     __module__ = "collections"
+
+
+class PointOfMyOwn(collections.namedtuple("PointOfMyOwn", "x y")):
+    def __getitem__(self, at):
+        return 7
 
 
 class PointLiar(collections.namedtuple("PointLiar", "x")):
@@ -455,6 +482,36 @@ sys.left = 1
     results = worker_in(tier, work)
     assert len({r.stdout for r in results}) == 1 and results[0].stdout.startswith(b"[]")
     assert {r.outcome for r in results} == {"ended"}
+
+
+def test_where_memory_cannot_be_kept_from_a_fork_it_is_overwritten(monkeypatch, tmp_path):
+    monkeypatch.delattr("mmap.MADV_DONTFORK", raising=False)
+    monkeypatch.chdir(tmp_path)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, open("out", "w+b") as out:
+        out.write(b"private" * 10)
+        out.flush()
+        house = types.SimpleNamespace(tier="limits", disk_is_shared=True)
+        process = sandbox._ProgramProcess(theirs.fileno(), house, bytearray(4096))
+        process.code, process.limits = sandbox.SYNTAX_ERROR, sandbox.Limits()
+        ours.send(b"private" * 10)
+        process.take(70)
+        process.answer_with_file(sandbox.ENDED, 0, 0.0, out.fileno(), 70)
+        process.answer(sandbox.RUNTIME_ERROR, stdout=b"private")
+        process.flush()
+        assert ours.recv(1000).count(b"private") == 11
+        assert not any(process.coming) and not any(process.held)
+
+
+@pytest.mark.parametrize("size", [0, 1, sandbox._COMING_BYTES, sandbox._HELD_BYTES - sandbox._RESULT.size, 1 << 20])
+def test_inputs_and_outputs_of_any_size_come_through_whole(size):
+    texts = [bytes(random.Random(size + extra).randbytes(size + extra)) for extra in range(3)]
+    echo = "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())"
+
+    async def work(worker):
+        return await outputs(worker, echo, [*texts, b"end"])
+
+    assert [r.stdout for r in worker_in("strict", work)] == [*texts, b"end"]
 
 
 @pytest.mark.slow

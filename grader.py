@@ -456,7 +456,7 @@ def _outline(code: str) -> _Outline:
     return _Outline(frozenset(made), frozenset(named), frozenset(missing), outside_library)
 
 
-_ALWAYS_BOUND = frozenset((*dir(builtins), *keyword.kwlist, *keyword.softkwlist, "__file__", "__builtins__"))
+_ALWAYS_BOUND = frozenset((*asserts.BUILTINS, *keyword.kwlist, *keyword.softkwlist, "__file__", "__builtins__"))
 
 
 def _imported(tokens: list[str]) -> tuple[set[str], bool, bool]:

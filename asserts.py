@@ -36,16 +36,29 @@ BUILTINS = frozenset(dir(builtins))
 # does, encoded. Whole: the value is that of all that hangs on the leaf, see Leaf. Guess: what a comparison with an
 # unknown value comes to, so that the questions behind it are met as well.
 JUDGE = """
+import builtins
+
+
 class __Enough__(BaseException):
     pass
 
 
 class __Unknown__:
-    def __eq__(self, other):
+    def __eq__(self, *other):
         return __guess__
-    def __bool__(self):
-        return __guess__
-    __hash__ = None
+    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __contains__ = __eq__
+    def __itself__(self, *given, **named):
+        return self
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __itself__
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __and__ = __or__ = __xor__ = __itself__
+    __neg__ = __abs__ = __round__ = __getitem__ = __call__ = __getattr__ = __itself__
+    def __len__(self):
+        return 1
+    __hash__ = __int__ = __index__ = __len__
+    def __float__(self):
+        return 1.0
+    def __iter__(self):
+        return iter(())
 
 
 __asks__ = []
@@ -53,32 +66,32 @@ __met__ = 0
 __shown__ = ""
 
 
-def __leaf__(leaf, bound, more, rest, call=None):
+def __leaf__(leaf, bound, more, rest, call=None, *, __len=len, __text=str, __is=isinstance, __errors=vars(builtins)):
     global __met__, __shown__
     ask = leaf, __encode__(bound), __encode__(more)
-    if not __asks__ and __met__ < len(__given__):
+    if not __asks__ and __met__ < __len(__given__):
         known, whole, value = __given__[__met__]
         if known == ask:
             __met__ += 1
-            if isinstance(value, str):
-                raise getattr(__import__("builtins"), value, Exception)
+            if __is(value, __text):
+                raise __errors.get(value, Exception)
             value = __decode__(value)
             __shown__ = value
             return (call or value) if whole else rest(value)
-    if len(__asks__) >= 256:
+    if __len(__asks__) >= 256:
         raise __Enough__
     __asks__.append(ask)
     return __Unknown__()
 
 
-def __got__():
-    text = repr(__shown__)[:100_000]
+def __got__(__repr=repr):
+    text = __repr(__shown__)[:100_000]
     return text.partition(" object at ")[0] + ">" if " object at 0x" in text else text
 """
 _UNPACK = "__guess__, __given__ = __given__\n"
 _VERDICT = """
 try:
-    __value__ = bool({remainder})
+    __value__ = not not ({remainder})
 except BaseException:
     __value__ = False
 if __asks__:
@@ -125,7 +138,7 @@ class _Before(NamedTuple):
     text: str
     reads: frozenset[str]
     changes: frozenset[str]
-    clean: bool
+    only_binds: bool
 
 
 class Apart(NamedTuple):
@@ -166,29 +179,38 @@ class Apart(NamedTuple):
         """What runs beside the program before a leaf that reads these names."""
         needed, kept = set(names), []
         for one in reversed(self.statements):
-            # the program may keep what it was asked; and what changes no variable is there for another effect
-            if not one.clean or not one.changes or one.changes & needed:
+            if not one.only_binds or one.changes & needed:
                 kept.append(one.text)
                 needed |= one.reads
         return self.setup + "".join(reversed(kept))
 
 
 @lru_cache(maxsize=4096)
-def take_apart(text: str, setup: str = "", shadowed: frozenset[str] = frozenset()) -> Apart:
+def take_apart(text: str, setup: str = "", required: frozenset[str] = frozenset()) -> Apart:
     """A test, text that ends with an assert, and the set-up code of its task. Raises NotATest.
 
-    shadowed: built-in names that stand for functions of the program, since the task asks for functions of that name.
+    required: names that the program is to define, whatever else has that name.
     """
+    try:
+        return _taken_apart(text, setup, required)
+    except (RecursionError, MemoryError, ImportError, ValueError) as why:
+        if isinstance(why, NotATest):
+            raise
+        raise NotATest(f"it cannot be taken apart ({why})") from None
+
+
+def _taken_apart(text: str, setup: str, required: frozenset[str]) -> Apart:
     *before, last = _parsed(text, "a test") or [ast.Pass()]
     if not isinstance(last, ast.Assert):
         raise NotATest("it does not end with an assert")
-    scope = _Scope(shadowed)
+    scope = _Scope(required)
     for statement in _parsed(setup, "the set-up code"):
         scope.take(statement)
     always = "".join(f"{ast.unparse(statement)}\n" for statement, _ in scope.statements)
     first = len(scope.statements)
     for statement in before:
-        scope.take(statement)
+        for one in _split(statement):
+            scope.take(one)
     finder = _LeafFinder(scope)
     remainder = finder.visit(copy.deepcopy(last.test))
     imports = "".join(f"import {name}\n" for name in sorted(finder.modules))
@@ -197,7 +219,7 @@ def take_apart(text: str, setup: str = "", shadowed: frozenset[str] = frozenset(
         tuple(finder.leaves),
         always,
         tuple(
-            _Before(f"{ast.unparse(statement)}\n", frozenset(it.reads), frozenset(it.changes), it.clean)
+            _Before(f"{ast.unparse(statement)}\n", frozenset(it.reads), frozenset(it.changes), it.only_binds)
             for statement, it in scope.statements[first:]
         ),
         f"{_UNPACK}{imports}{_source(cleanly)}{_VERDICT.format(remainder=ast.unparse(remainder))}",
@@ -216,6 +238,22 @@ def _parsed(text: str, what: str) -> list[ast.stmt]:
         raise NotATest(f"{what} is not Python ({why})") from None
 
 
+def _split(statement: ast.stmt) -> list[ast.stmt]:
+    """`given, wanted = 3, 4` as two statements, where that is the same: the program needs one of them alone."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return [statement]
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
+        return [statement]
+    names = [part.id for part in target.elts if isinstance(part, ast.Name)]
+    if len(names) != len(target.elts) or len(names) != len(value.elts) or set(names) & _loaded(value):
+        return [statement]
+    if any(isinstance(part, ast.Starred) for part in value.elts):
+        return [statement]
+    parts = zip(target.elts, value.elts, strict=True)
+    return [ast.copy_location(ast.Assign([name], part), statement) for name, part in parts]
+
+
 def _source(statements: list[ast.stmt]) -> str:
     return ast.unparse(ast.Module(statements, []))
 
@@ -227,6 +265,7 @@ class _Reading(NamedTuple):
     reads: set[str]  # names of the test's own scope that it needs
     changes: set[str]  # names that it binds, and variables whose value may be another afterwards
     clean: bool  # it needs nothing of the program
+    only_binds: bool  # and has no effect but to bind names
 
 
 def _names_of(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
@@ -249,23 +288,28 @@ def _names_of(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
 class _Scope:
     """The names of a test, statement by statement."""
 
-    def __init__(self, shadowed: frozenset[str]) -> None:
-        self.builtins = BUILTINS - shadowed
+    def __init__(self, required: frozenset[str]) -> None:
+        self.required = required
+        self.builtins = BUILTINS - required
         self.clean: set[str] = set()  # bound without help of the program, and not changed by it
         self.fixed: set[str] = set()  # of these, what nobody changes: modules, functions, numbers and texts
         self.theirs: set[str] = set()  # bound with help of the program, or perhaps changed by it
         self.asserting: set[str] = set()  # functions that assert inside
+        self.running: set[str] = set()  # functions that run a text
+        self.inside: dict[str, set[str]] = {}  # what functions of the test read
         self.together: list[set[str]] = []  # variables that may hold parts of each other
         self.statements: list[tuple[ast.stmt, _Reading]] = []
 
     def is_clean(self, name: str) -> bool:
+        if name in self.required and name in self.clean:
+            raise NotATest(f"{name} is bound by the test or its set-up code, and the program is to define it")
         return name in self.clean or (name in self.builtins and name not in self.theirs)
 
     def take(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             bound = _imported(statement)
             self._bind(bound, clean=True, fixed=True)
-            self.statements.append((statement, _Reading(set(), bound, True)))
+            self.statements.append((statement, _Reading(set(), bound, True, True)))
             return
         at_once, later, binds = _names_of(statement)
         if hasattr(statement, "body"):  # what a loop binds itself may be read in it; what came before it, too
@@ -280,16 +324,24 @@ class _Scope:
             changes |= {name for name in reads if name in self.theirs or name in self.clean - self.fixed}
         is_definition = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         if is_definition:
+            self.inside |= dict.fromkeys(binds, reads)
             changes = set(binds)
             if any(isinstance(node, ast.Assert) for node in ast.walk(statement)):
                 self.asserting |= binds
+            if _loaded(statement) & (_RUNNING | self.running):
+                self.running |= binds
         fixed = is_definition or (isinstance(statement, ast.Assign | ast.AnnAssign) and _is_constant(statement.value))
         if not fixed:
             self._join(binds | ((reads - self.builtins - self.fixed) & (self.clean | self.theirs)))
         self._bind(binds, clean, fixed)
         if not clean:
+            handed = set(reads)  # a function that the program is handed may change what it reads
+            while more := set().union(*(self.inside.get(name, set()) for name in handed)) - handed:
+                handed |= more
+            changes |= handed & (self.clean - self.fixed)
             self._bind(self._joined_with(changes), clean=False, fixed=False)
-        self.statements.append((statement, _Reading(reads, changes, clean)))
+        only_binds = clean and (is_definition or _only_binds(statement))
+        self.statements.append((statement, _Reading(reads, changes, clean, only_binds)))
 
     def _bind(self, names: set[str], clean: bool, fixed: bool) -> None:
         for into, does in ((self.clean, clean), (self.theirs, not clean), (self.fixed, fixed)):
@@ -325,6 +377,22 @@ def _imported(statement: ast.Import | ast.ImportFrom) -> set[str]:
         raise NotATest(f"from {module} import * binds names that nobody can tell: name them")
     found = importlib.import_module(module)
     return set(getattr(found, "__all__", [name for name in dir(found) if not name.startswith("_")]))
+
+
+_MAKING = {
+    "abs", "bool", "bytes", "complex", "dict", "divmod", "enumerate", "float", "frozenset", "int", "len", "list", "max",
+    "min", "pow", "range", "repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip",
+}  # fmt: skip
+
+
+def _only_binds(statement: ast.stmt) -> bool:
+    """An assignment to names, of what is written there or made of it: it can be left out where nobody reads them."""
+    return isinstance(statement, ast.Assign | ast.AnnAssign) and not any(
+        _stores_inside(node)
+        or isinstance(node, ast.NamedExpr)
+        or (isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in _MAKING))
+        for node in ast.walk(statement)
+    )
 
 
 def _stores_inside(node: ast.AST) -> bool:
@@ -386,7 +454,11 @@ class _LeafFinder(ast.NodeTransformer):
             return node
         if isinstance(node, ast.Compare):
             self._refuse_identity(node)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _RUNNING:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in _RUNNING | self.scope.running
+        ):
             before = len(self.leaves)
             self.generic_visit(node)
             if len(self.leaves) > before:
@@ -433,7 +505,8 @@ class _LeafFinder(ast.NodeTransformer):
             end = calls[1] - 1
             end -= isinstance(links[end], ast.Attribute)
         short, rest = links[end], links[end + 1 :]
-        asks = rest and isinstance(rest[0], ast.Attribute) and rest[0].attr in _YES_OR_NO
+        asks = any(isinstance(link, ast.Attribute) and link.attr in _YES_OR_NO for link in rest)
+        asks = asks and not getattr(links[0], "id", "")[:1].isupper()  # a class of the program answers as it should
         around = set(self.bound)
         reads, reads_whole = _loaded(short), _loaded(node)
         bound, more = sorted(reads & around), sorted((reads_whole - reads) & around)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import hashlib
 import itertools
 import keyword
@@ -687,14 +688,15 @@ def _numbers_match(got: bytes, expected: bytes, as_published: bool) -> bool:
 
 _LITERAL = object()  # no literal
 _ASKS = 10_000  # the most questions that one assert may put to a program
-_ROUNDS = 3  # so many times the CPU limit of a test, for all the processes in which one assert is decided
+_ROUNDS = 200  # turns of judge and program, for one assert
+_LIMITS = 3  # so many times the CPU limit of a test, for all the processes in which one assert is decided
 _NOTHING = sandbox.encode({})
 
 
-def _apart(text: str, job: _Job, shadowed: frozenset[str]) -> asserts.Apart:
+def _apart(text: str, job: _Job, required: frozenset[str]) -> asserts.Apart:
     """Raises TaskError."""
     try:
-        return asserts.take_apart(text, job.setup, shadowed)
+        return asserts.take_apart(text, job.setup, required)
     except asserts.NotATest as why:
         raise TaskError(f"a test cannot be used: {why}: {clip(text)!r}; mend or leave out this test") from None
 
@@ -1087,16 +1089,17 @@ class Grader:
         self, worker: sandbox.Worker, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
     ) -> list[TestResult]:
         results: list[TestResult] = []
-        shadowed = frozenset(job.functions) & asserts.BUILTINS
+        required = frozenset(job.functions)
         for tests in groups:
             if not all(r.passed for r in results):
                 break
             parts = []
             for test in tests:
-                part = _apart(test.input, job, shadowed)
+                part = _apart(test.input, job, required)
                 if not job.functions and not part.leaves:
                     own = {name for name in asserts.BUILTINS if name in test.input and _defines(job.program, name)}
-                    part = _apart(test.input, job, frozenset(own))
+                    with contextlib.suppress(TaskError):  # a program decides no test's worth
+                        part = _apart(test.input, job, frozenset(own))
                 parts.append(part)
             for few in [[part] for part in parts] if job.stop_at_first else [parts]:
                 if job.stop_at_first and not all(r.passed for r in results):
@@ -1136,7 +1139,7 @@ class Grader:
                 for one, output in zip(asking, outputs, strict=True):
                     one.take_answers(output)
             for one in waiting:
-                if one.result is None and one.cpu > _ROUNDS * job.limits.cpu_seconds:
+                if one.result is None and one.cpu > _LIMITS * job.limits.cpu_seconds:
                     one.result = TestResult(False, "timeout", "timeout", one.cpu)
         return [one.result for one in open_ if one.result is not None]
 
@@ -1151,6 +1154,7 @@ class _Open:
         self.many = _ASKS  # new questions put at once: fewer, where one of them went wrong
         self.whole: set[int] = set()  # leaves of which the program's value so far is an object of its own
         self.guess = False
+        self.rounds = 0
         self.checked = False  # the judge has run without an answer
         self.cpu = 0.0
         self.result: TestResult | None = None
@@ -1205,14 +1209,28 @@ class _Open:
             else:
                 self.fail("wrong_answer", "a value that cannot be compared")
             return
-        if isinstance(said, tuple):
+        if isinstance(said, tuple) and [type(part) for part in said] == [bool, str]:
             passed, text = said
-            start = 0
-            self.result = _assert_result(passed, (clip(text, start), start), self.cpu)
-        elif len(said) > _ASKS:
-            self.fail("bad_value", "bad_value: too much of it")
-        else:
+            self.result = _assert_result(passed, (clip(text), 0), self.cpu)
+        elif isinstance(said, list) and all(map(self._is_question, said)):
+            self.rounds += 1
+            if len(said) > _ASKS or self.rounds > _ROUNDS:
+                self.fail("bad_value", "bad_value: too many questions")
             self.asks = said
+            met = next((at for at, (one, known) in enumerate(zip(said, self.given, strict=False)) if one != known[0]),
+                       min(len(said), len(self.given)))  # fmt: skip
+            self.given = self.given[:met]
+        else:  # whoever has said that is not the judge
+            self.fail("wrong_answer", "a value that cannot be compared")
+
+    def _is_question(self, said: Any) -> bool:
+        if not isinstance(said, tuple) or [type(part) for part in said] != [int, bytes, bytes]:
+            return False
+        try:
+            names = [sandbox.decode(part) for part in said[1:]]
+        except (ValueError, TypeError):
+            return False
+        return 0 <= said[0] < len(self.part.leaves) and all(isinstance(one, dict) for one in names)
 
     def question(self) -> bytes:
         """All questions so far and the next new ones, for one process: the program may keep what it was asked."""
@@ -1235,6 +1253,7 @@ class _Open:
             answers = _answers(data)
             if len(answers) == len(asks):
                 self.given = [(ask, ask[0] in self.whole, answer) for ask, answer in zip(asks, answers, strict=True)]
+                self.many = min(_ASKS, 2 * self.many)
             else:
                 self.fail("runtime_error")
             return

@@ -921,7 +921,7 @@ def _own_task(row: Any, where: str, options: Options) -> Task:
                 wrong(name, f"test {number}: {test}")
             if kind == "assert":
                 try:
-                    asserts.take_apart(test.input, text("setup"), asserts.BUILTINS.intersection(functions))
+                    asserts.take_apart(test.input, text("setup"), frozenset(functions))
                 except asserts.NotATest as why:
                     wrong(name, f"test {number}: {why}")
             made.append(test)

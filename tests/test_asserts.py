@@ -29,6 +29,7 @@ def told(text: str, setup: str = "") -> str:
         ("limit = 3\nwanted = [98765]\nassert f(limit) == wanted", "limit = 3"),
         ("def right(n): return n * 98765\nassert f(3) == right(3)", "f(3)"),
         ("cases = [(3, 98765)]\nassert all(f(a) == b for a, b in cases)", "f(a)"),
+        ("given, wanted = 3, 98765\nassert f(given) == wanted", "given = 3"),
         ("xs = [3, 1]\nwanted = [98765]\nsort(xs)\nassert xs == wanted", "sort(xs)"),
         ("assert [f(x) for x in (1, 2)] == [98765, 2]", "f(x)"),
         ("from math import *\nwanted = 98765\nassert floor(f(3)) == wanted", "f(3)"),
@@ -74,6 +75,17 @@ def once():
     global count
     count += 1
     return count
+def length(node): return 0 if node is None else 1 + length(node.next)
+def total(xs): return sum(xs)
+def words(path):
+    with open(path) as file: return len(file.read().split())
+def reads(): return sum(map(int, sys.stdin.read().split()))
+def asks(): return int(input()) + int(input())
+def each(xs, call):
+    for x in xs: call(x)
+def inverse(x): return 1 / x
+class Checker:
+    def isnumeric(self, text): return text.isdigit()
 Point = collections.namedtuple("Point", "x y")
 def point(): return Point(1, 2)
 """
@@ -84,6 +96,10 @@ def raises(call, kind=Exception):
     except kind:
         return True
     return False
+"""
+LIST = """
+class ListNode:
+    def __init__(self, val, next=None): self.val, self.next = val, next
 """
 RIGHT = [
     ("wanted = 9\nassert nine(3) == wanted", ""),
@@ -124,6 +140,18 @@ RIGHT = [
     ("assert sorted([3, -1, 2], key=nine) == [-1, 2, 3]", ""),
     ("def agrees(candidate): return candidate(3) == 9 and candidate(x=2) == 4\nassert agrees(nine)", ""),
     ("x = nine(3)\nassert x == 9 and [x] == [9]", ""),
+    ("a = ListNode(1)\nb = ListNode(2)\na.next = b\nassert length(a) == 2", LIST),
+    ("a = [1]\nb = a\nb.append(2)\nassert total(a) == 3", ""),
+    ("with open('a.txt', 'w') as file:\n    file.write('a b')\nassert words('a.txt') == 2", ""),
+    ("import io, sys\ndata = '3 4'\nsys.stdin = io.StringIO(data)\nassert reads() == 7", ""),
+    ("import builtins\nit = iter(['3', '4'])\nbuiltins.input = lambda *a: next(it)\nassert asks() == 7", ""),
+    ("seen = []\ndef h(v): seen.append(v)\neach([1, 2], h)\nassert seen == [1, 2]", ""),
+    ("assert nine(1) == 0 and nine(2) == 0 and nine(3) == 0 or (nine(2) == 4 or checked(-1) == 1)", ""),
+    ("assert [x for x in range(-2, 3) if (nine(x) > 0 or nine(-x) > 0) and inverse(x) == 1] == [1]", ""),
+    ("str = 'abc'\nlen = 3\nassert nine(len) == 9 and same(str) in 'xabcx'", ""),
+    ("assert all(abs(inverse(i) - 1 / i) < 1e-9 for i in range(1, 400))", ""),
+    ("assert sum(round(same(i)) for i in range(300)) == 44850", ""),
+    ("assert Checker().isnumeric('12')", ""),
 ]
 ANY = """
 class Any:
@@ -157,6 +185,10 @@ WRONG = [
     (ANY + "def f(x): return Any()", "def agrees(candidate): return candidate(3) == 9\nassert agrees(f)", ""),
     (ANY + "f = Any()", "assert f == 9 and f", ""),
     ("def f(x): return x", "assert list(map(f, [1, 2])) == [1, 4]", ""),
+    (ANY + "class Low(Any):\n    def lower(self): return self\ndef f(x): return Low()",
+     "assert f(3).lower().startswith('98765')", ""),
+    ("import sys\ndef f(x): return dict(sys._getframe(1).f_globals).get('out')",
+     "inp, out = 3, 98765\nassert f(inp) == out", ""),
     ("def f(x): raise SystemExit", "assert raises(lambda: f(3), ValueError)", RAISES),
 ]  # fmt: skip
 REFUSED = [
@@ -169,6 +201,10 @@ REFUSED = [
     ("assert eval(f(3)) == 24", "eval would run"),
     ("from solution import *\nassert f(3) == 9", "binds names"),
     ("f(1)", "does not end with an assert"),
+    ("def val(e): return eval(e)\nassert val(f(3)) == 98765", "val would run"),
+    ("from msvcrt import *\nassert f(3) == 9", "names that nobody can tell|cannot be taken apart"),
+    ("assert f(3) == " + "[" * 300 + "]" * 300, "not Python|cannot be taken apart"),
+    ("assert f(3) == " + "1 + " * 3000 + "1", "not Python|cannot be taken apart"),
     ("return 3\nassert f(1)", "not Python"),
 ]
 
@@ -187,7 +223,10 @@ def run():
 
 
 @pytest.mark.parametrize(("text", "setup"), RIGHT)
-def test_a_right_program_passes(run, text: str, setup: str):
+def test_a_right_program_passes(run, monkeypatch, tmp_path, text: str, setup: str):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", sys.stdin)  # some tests put others in their place
+    monkeypatch.setattr("builtins.input", input)
     python: dict = {}
     exec(PROGRAM + setup, python)
     exec(text, python)  # as plain Python has it
@@ -201,9 +240,34 @@ def test_a_wrong_program_fails_and_stops_nothing(run, program: str, text: str, s
 
 
 @pytest.mark.parametrize(("text", "why"), REFUSED)
-def test_what_could_be_forged_is_refused(text: str, why: str):
+def test_what_cannot_be_decided_outside_is_refused(text: str, why: str):
     with pytest.raises(asserts.NotATest, match=why):
         asserts.take_apart(text)
+
+
+@pytest.mark.parametrize("text", ["assert factorial(5) == 120", "from math import *\nassert factorial(5) == 120"])
+def test_a_name_that_the_program_is_to_define_is_bound_by_nobody_else(text: str):
+    with pytest.raises(asserts.NotATest, match="factorial is bound by the test"):
+        asserts.take_apart(text, "from math import *" if text.startswith("assert") else "", frozenset({"factorial"}))
+    assert asserts.take_apart("assert sum([1]) == 1", "", frozenset({"sum"})).leaves
+
+
+def test_nothing_that_another_says_in_the_judges_place_is_believed():
+    """A test may run what it should not; whatever comes of it is a failed test."""
+    said = ["5", "None", "'abc'", "(1,)", "(True, 5)", "[1, 2]", "[(0, b'zz', b'zz')]", "[(99, b'', b'')]"]
+    forge = (
+        "import pickle\nclass X:\n    def __reduce__(self): return (exec, (%r,))\ndef f(x): return pickle.dumps(X())"
+    )
+    write = "import os, sys; v = sys._getframe(1).f_globals['__encode__'](%s); os.write(63, v)"
+
+    async def work():
+        async with grader.Grader(workers=1) as judge:
+            return [
+                (await judge.run(forge % (write % one), ["import pickle\nassert pickle.loads(f(3)) == 3"], "assert"))[0]
+                for one in said
+            ]
+
+    assert not any(result.passed for result in asyncio.run(work()))
 
 
 def test_what_is_refused_is_bad_input_and_no_failure_of_the_program():

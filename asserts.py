@@ -63,12 +63,17 @@ class __Unknown__:
 
 __asks__ = []
 __met__ = 0
+__unsendable__ = False
 __shown__ = ""
 
 
 def __leaf__(leaf, bound, more, rest, call=None, *, __len=len, __text=str, __is=isinstance, __errors=vars(builtins)):
-    global __met__, __shown__
-    ask = leaf, __encode__(bound), __encode__(more)
+    global __met__, __shown__, __unsendable__
+    try:
+        ask = leaf, __encode__(bound), __encode__(more)
+    except BaseException:
+        __unsendable__ = not __asks__  # else it may be what is not known yet
+        raise
     if not __asks__ and __met__ < __len(__given__):
         known, whole, value = __given__[__met__]
         if known == ask:
@@ -94,7 +99,9 @@ try:
     __value__ = not not ({remainder})
 except BaseException:
     __value__ = False
-if __asks__:
+if __unsendable__:
+    __value__ = None
+elif __asks__:
     __value__ = [known for known, *_ in __given__[:__met__]] + __asks__
 else:
     __value__ = (__value__, __got__() if __met__ else "")
@@ -109,6 +116,10 @@ def __answer__(ask):
             raise
         return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
 """
+
+
+# What a function of the test makes of an object of the program's own may be data, and no yes or no.
+_NO_VERDICT = "(lambda __v__: object() if __v__ is True or __v__ is False else __v__)({})"
 
 
 class NotATest(ValueError):
@@ -452,6 +463,8 @@ class _LeafFinder(ast.NodeTransformer):
                 node.values[at] = self.visit(operand)
                 self.handed |= {name for leaf in self.leaves[before:] if "(" in leaf.text for name in leaf.needs}
             return node
+        if isinstance(node, ast.Call) and self._is_a_reading(node):
+            return self._leaf(node.args[0], within=node)
         if isinstance(node, ast.Compare):
             self._refuse_identity(node)
         if (
@@ -493,11 +506,21 @@ class _LeafFinder(ast.NodeTransformer):
             return False
         return True
 
-    def _leaf(self, node: ast.expr) -> ast.expr:
-        links = [node]
-        while isinstance(links[-1], ast.Attribute | ast.Subscript | ast.Call):
-            links.append(links[-1].func if isinstance(links[-1], ast.Call) else links[-1].value)
-        links.reverse()  # from the name outwards
+    def _is_a_reading(self, node: ast.Call) -> bool:
+        """`to_list(f(x))`: a function of the test that is given what the program gives, and nothing else."""
+        if not isinstance(node.func, ast.Name) or len(node.args) != 1 or node.keywords:
+            return False
+        name, arg = node.func.id, node.args[0]
+        known = name in self.scope.inside and name in self.scope.clean and name not in self.bound
+        known = known and name not in self.scope.running
+        if isinstance(arg, ast.Name) and arg.id not in self.scope.theirs:
+            return False  # most likely a function of the program, see _function
+        calls = sum(isinstance(link, ast.Call) for link in _links(arg))
+        return known and calls <= 1 and self._of_the_program(arg)
+
+    def _leaf(self, node: ast.expr, within: ast.Call | None = None) -> ast.expr:
+        """within: what reads the leaf beside the program where it proves to be an object of the program's own."""
+        links = _links(node)
         calls = [at for at, link in enumerate(links) if isinstance(link, ast.Call)]
         # up to what the second call calls, without the attribute or item that it is found by
         end = len(links) - 1
@@ -508,18 +531,19 @@ class _LeafFinder(ast.NodeTransformer):
         asks = any(isinstance(link, ast.Attribute) and link.attr in _YES_OR_NO for link in rest)
         asks = asks and not getattr(links[0], "id", "")[:1].isupper()  # a class of the program answers as it should
         around = set(self.bound)
-        reads, reads_whole = _loaded(short), _loaded(node)
+        reads, reads_whole = _loaded(short), _loaded(within or node)
         bound, more = sorted(reads & around), sorted((reads_whole - reads) & around)
         number = len(self.leaves)
+        whole = ast.unparse(node) if rest and not asks else ""
         self.leaves.append(
             Leaf(
                 ast.unparse(short),
-                ast.unparse(node) if rest and not asks else "",
+                _NO_VERDICT.format(ast.unparse(within)) if within else whole,
                 tuple(bound),
                 tuple(more),
                 frozenset(reads - around),
                 frozenset(reads_whole - around),
-                not rest,
+                not rest and within is None,
             )
         )
         if rest:  # what hangs on it, decided in the judge: the value so far goes in place of the leaf
@@ -532,6 +556,8 @@ class _LeafFinder(ast.NodeTransformer):
             for link in rest:
                 self._visit_arguments(link)
             after = f"lambda __so_far__: {ast.unparse(node)}"
+        elif within:
+            after = f"lambda __so_far__: {ast.unparse(within.func)}(__so_far__)"
         else:
             after = "lambda __so_far__: __so_far__"
             if isinstance(node, ast.Name):
@@ -569,6 +595,14 @@ class _LeafFinder(ast.NodeTransformer):
         if isinstance(side, ast.Name):
             return side.id not in self.scope.fixed and side.id not in self.scope.builtins
         return self._of_the_program(side)
+
+
+def _links(node: ast.expr) -> list[ast.expr]:
+    """A chain of attributes, items and calls, from its root outwards: f, f(1), f(1)[0]."""
+    links = [node]
+    while isinstance(links[-1], ast.Attribute | ast.Subscript | ast.Call):
+        links.append(links[-1].func if isinstance(links[-1], ast.Call) else links[-1].value)
+    return links[::-1]
 
 
 def _stored(tree: ast.AST) -> set[str]:

@@ -1220,6 +1220,9 @@ class _Open:
             met = next((at for at, (one, known) in enumerate(zip(said, self.given, strict=False)) if one != known[0]),
                        min(len(said), len(self.given)))  # fmt: skip
             self.given = self.given[:met]
+        elif said is None and without:
+            why = "a test hands the program, out of a variable, what is no plain data; make it in the call"
+            raise TaskError(f"{why}: {clip(self.part.judge)!r}; mend or leave out this test")
         else:  # whoever has said that is not the judge
             self.fail("wrong_answer", "a value that cannot be compared")
 

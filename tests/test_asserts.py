@@ -76,6 +76,9 @@ def once():
     count += 1
     return count
 def length(node): return 0 if node is None else 1 + length(node.next)
+def turned(node, after=None):
+    while node: node.next, after, node = after, node, node.next
+    return after
 def total(xs): return sum(xs)
 def words(path):
     with open(path) as file: return len(file.read().split())
@@ -100,6 +103,9 @@ def raises(call, kind=Exception):
 LIST = """
 class ListNode:
     def __init__(self, val, next=None): self.val, self.next = val, next
+def build(xs): return ListNode(xs[0], build(xs[1:])) if xs else None
+def to_list(node): return [node.val, *to_list(node.next)] if node is not None else []
+def is_sorted(node): return to_list(node) == sorted(to_list(node))
 """
 RIGHT = [
     ("wanted = 9\nassert nine(3) == wanted", ""),
@@ -152,6 +158,10 @@ RIGHT = [
     ("assert all(abs(inverse(i) - 1 / i) < 1e-9 for i in range(1, 400))", ""),
     ("assert sum(round(same(i)) for i in range(300)) == 44850", ""),
     ("assert Checker().isnumeric('12')", ""),
+    ("assert to_list(turned(build([1, 2, 3]))) == [3, 2, 1]", LIST),
+    ("assert all(to_list(turned(build(x))) == y for x, y in [([1, 2], [2, 1]), ([], [])])", LIST),
+    ("head = turned(build([1, 2]))\nassert to_list(head) == [2, 1]", LIST),
+    ("def double(x): return x * 2\nassert double(nine(3)) == 18", ""),
 ]
 ANY = """
 class Any:
@@ -187,6 +197,8 @@ WRONG = [
     ("def f(x): return x", "assert list(map(f, [1, 2])) == [1, 4]", ""),
     (ANY + "class Low(Any):\n    def lower(self): return self\ndef f(x): return Low()",
      "assert f(3).lower().startswith('98765')", ""),
+    (ANY + "class Node(Any): next = None\ndef f(x):\n    node = Node()\n    node.val = Any()\n    return node",
+     "assert is_sorted(f(1))", LIST),
     ("import sys\ndef f(x): return dict(sys._getframe(1).f_globals).get('out')",
      "inp, out = 3, 98765\nassert f(inp) == out", ""),
     ("def f(x): raise SystemExit", "assert raises(lambda: f(3), ValueError)", RAISES),
@@ -268,6 +280,16 @@ def test_nothing_that_another_says_in_the_judges_place_is_believed():
             ]
 
     assert not any(result.passed for result in asyncio.run(work()))
+
+
+def test_an_object_in_a_variable_is_refused_before_any_program_is_blamed():
+    async def work():
+        async with grader.Grader(workers=1) as judge:
+            text = "assert all(length(node) == n for node, n in [(build([1, 2]), 2)])"
+            return await judge.run(PROGRAM, [text], "assert", LIST)
+
+    with pytest.raises(TaskError, match="no plain data; make it in the call"):
+        asyncio.run(work())
 
 
 def test_what_is_refused_is_bad_input_and_no_failure_of_the_program():

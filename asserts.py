@@ -12,11 +12,13 @@ code of a task runs in both places, as a whole: expected values do not belong th
 The judge finds out what to ask by deciding: a leaf that is not known yet stands for anything, and the questions met on
 the way are put to the program all at once, in their order, in one process. Then it decides again.
 
-What is still beside the program, and could be forged there: what a statement computes of its values without comparing
-(`err = abs(f(3) - 9)`, and `assert err < 1` after it), what else a variable holds that a call needs (`f(case["in"])` with
-the answer in `case["out"]`), and methods of objects of the program's own. Tests that must not trust a program keep the
-call and the answer in the assert. Left out: identity of two values of the program (`f(x) is x` is refused), and types
-of its own: what comes back is plain data. Standard library only; no program is run here.
+What is still beside the program, and could be forged there: what a statement computes of its values without a
+comparison (`err = abs(f(3) - 9)` before `assert err < 1`), what else a variable holds that a call needs (the answer in
+`case["out"]` beside `f(case["in"])`), and methods of objects of the program's own. A test that must not trust a program
+keeps call and answer in the assert.
+
+Left out: identity of two values of the program (`f(x) is x` is refused), and types of its own: what comes back is
+plain data. Standard library only; no program is run here.
 """
 
 from __future__ import annotations

@@ -1000,6 +1000,10 @@ def verdict(t: Table) -> dict[str, Any]:
         moved = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
         if moved:
             why.append(f"changed since the plan was written: {', '.join(moved)}")
+    owing = incomplete(t)
+    late = owing["base_tasks"] + sum(row["tasks"] for row in owing["arms"].values())
+    if late:  # what is finished first is no fair choice, and whoever may stop when it looks well will see it look well
+        why.append("the run is not finished")
     n = {arm: row["n"] for arm, row in rows.items()}
     return {
         "primary_metric": metric,
@@ -1007,7 +1011,8 @@ def verdict(t: Table) -> dict[str, Any]:
         "planned": t.plan is not None and not why,
         "exploratory": why,
         "arms": words,
-        "sentence": _sentence(t, metric, margin, words, n),
+        "sentence": "So far, and no verdict by the plan: " * bool(late and any(n.values()))
+        + _sentence(t, metric, margin, words, n),
     }
 
 

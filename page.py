@@ -358,8 +358,8 @@ def _arms_section(r: Results) -> str:
     tables = {"rescue_rate": _rescue_table(r, primary), "per_sample": _per_sample_table(r, primary)}
     given_to_each, *notes = budget_words(r)
     said = (
-        f"{given_to_each}, paired by task. only : only counts the tasks that this arm alone, and {CONTROL} alone, "
-        f"rescued. {' '.join(notes)}"
+        f"{given_to_each}, paired by task. The column “only : only” holds the tasks that this arm alone, and {CONTROL} "
+        f"alone, rescued. {' '.join(notes)}"
     )
     rounds = _table(
         "Tasks first rescued in each round",

@@ -482,6 +482,9 @@ def side_by_side(runs: Mapping[str, Results], width: int = 80, colour: bool = Fa
         said.append(_together(together))
     else:
         said.append("No run has a task that was given to the arms, or the results are too old to be pooled by task.")
+    for name, r in zip(names, runs.values(), strict=True):
+        if "the run is not finished" in ((r.get("verdict") or {}).get("exploratory") or []):
+            said.append(f"{name} is not finished: what it says is so far, and no verdict by its plan.")
     blocks.append([line for words in said for line in paper.wrap(words)])
     return "\n\n".join("\n".join(block) for block in blocks)
 

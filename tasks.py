@@ -252,12 +252,20 @@ def _on_hub_only(options: Options, source: str) -> None:
         raise TaskError(f"--revision {options.revision} is for data sets on a hub and {source} is none; leave it out")
 
 
+def _spelled(test: Test) -> str:
+    program = None if test.output else _parse(test.input)
+    return ast.dump(program) if program else test.input.strip()
+
+
 def _apart(
     visible: tuple[Test, ...], hidden: tuple[Test, ...], options: Options, about: dict[str, Any]
 ) -> tuple[Test, ...]:
-    """The hidden tests without those whose input is also visible: a prompt may show those with their answer."""
-    seen = {test.input for test in visible}
-    apart = tuple(test for test in hidden if test.input not in seen)
+    """The hidden tests without those whose input is also visible: a prompt may show those with their answer.
+
+    Blanks around an input and the spelling of an assert make no other test.
+    """
+    seen = {_spelled(test) for test in visible}
+    apart = tuple(test for test in hidden if _spelled(test) not in seen)
     if options.keep_overlap or len(apart) == len(hidden):
         return hidden
     if apart:
@@ -921,9 +929,12 @@ def _own_task(row: Any, where: str, options: Options) -> Task:
                 wrong(name, f"test {number}: {test}")
             if kind == "assert":
                 try:
-                    asserts.take_apart(test.input, text("setup"), frozenset(functions))
+                    apart = asserts.take_apart(test.input, text("setup"), frozenset(functions))
                 except asserts.NotATest as why:
                     wrong(name, f"test {number}: {why}")
+                if not apart.leaves:
+                    wrong(name, f"test {number}: asks nothing of the program (a function named like a built-in one is "
+                                "to stand in `functions`)")  # fmt: skip
             made.append(test)
         return tuple(made)
 

@@ -329,7 +329,7 @@ def climb_words(r: Results) -> list[str]:
 IDLE = {
     "nothing_to_ask": "with nothing to ask",
     "grader": "waiting for the grader",
-    "retrying": "waiting before a retry",
+    "retrying": "between the requests of a draw",
 }
 
 

@@ -1114,3 +1114,15 @@ def test_a_cliff_is_rarely_told_at_its_very_edge(n: int, top: int, alike: float)
         got = m.hill(score, np.concatenate((low, high)), np.concatenate((tasks_low, 1000 + tasks_high)))
         false += got["verdict"] == "cliff"
     assert false <= 24  # 8%; at most 5.5% of long simulations
+
+
+def test_an_unfinished_run_has_no_verdict_by_its_plan() -> None:
+    names_ = names(40)
+    attempts = run(names_, {"resample": {}, "star": dict.fromkeys(names_, 0)}, stop=False)
+    late = [a for a in attempts if not (a.task_id == names_[-1] and a.arm == "resample" and a.particle == 7)]
+    whole, early = (
+        measure(those, config(arms=["resample", "star"], full_budget=True))["verdict"] for those in (attempts, late)
+    )
+    assert "the run is not finished" not in whole["exploratory"] and not whole["sentence"].startswith("So far")
+    assert "the run is not finished" in early["exploratory"] and not early["planned"]
+    assert early["sentence"].startswith("So far, and no verdict by the plan: ")

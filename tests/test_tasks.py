@@ -915,3 +915,23 @@ def test_the_row_is_documented_field_by_field():
     lines = inspect.cleandoc(tasks.own.__doc__ or "").splitlines()
     documented = {line.split()[0] for line in lines if line[:1].strip()}
     assert set(tasks.FIELDS) <= documented
+
+
+@pytest.mark.parametrize(
+    ("kind", "visible", "hidden"),
+    [("assert", ["assert f(1)==1"], ["assert f(1) == 1", "assert f(2) == 2"]),
+     ("stdio", [["1\n", "2\n"]], [["1", "2"], ["5\n", "10\n"]])],
+)  # fmt: skip
+def test_a_hidden_test_that_is_visible_in_another_spelling_is_dropped(tmp_path, kind, visible, hidden):
+    row = {"id": "a", "statement": "s", "kind": kind, "visible": visible, "hidden": hidden}
+    (tmp_path / "own.jsonl").write_text(json.dumps(row) + "\n")
+    about: dict = {}
+    (task,) = tasks.load(str(tmp_path / "own.jsonl"), about=about)
+    assert len(task.hidden) == 1 and about["overlap"] == {"tests": 1, "tasks": 1}
+
+
+def test_an_assert_that_asks_nothing_of_the_program_is_a_wrong_row(tmp_path):
+    row = {"id": "a", "statement": "s", "kind": "assert", "visible": ["assert f(1) == 1"], "hidden": ["assert True"]}
+    (tmp_path / "own.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(tasks.TaskError, match=r"hidden.*asks nothing of the program"):
+        list(tasks.load(str(tmp_path / "own.jsonl")))

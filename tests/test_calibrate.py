@@ -157,7 +157,7 @@ def test_a_task_with_too_few_tests_is_left_out_and_counted(tmp_path: Path, go: G
         "under 40 generated tests for the fitness": 1,
         "under 5 tests for the target": 1,
     }
-    assert "left out: 1 tasks, under 40 generated tests" in out
+    assert "left out: 1 task, under 40 generated tests" in out
     go("--min-target-tests", "3", "--min-fitness-tests", "30")
     assert made(tmp_path)["fitness"]["n"] == 3 and made(tmp_path)["left_out"] == {}
 

@@ -345,7 +345,7 @@ def test_literals_need_no_clean_process():
 
 @pytest.mark.slow
 def test_a_value_made_to_be_slow_to_compare_costs_the_program_alone():
-    """A set of numbers that all have one hash: the clean process is given up on, and this side goes on."""
+    """A set of numbers that all have one hash: the judge runs out of time, which counts as the program's."""
     step = sys.hash_info.modulus
     program = f"def f(n): return [{{k * {step} for k in range(60)}}] * 2\nclass Slow: pass\n"
     program += f"def g(n): return [k * {step} for k in range(40000)]"
@@ -355,7 +355,7 @@ def test_a_value_made_to_be_slow_to_compare_costs_the_program_alone():
         return await judge.run(program, ["assert set(g(1)) == {1}", "assert f(1) == [{1}]"], "assert")
 
     results = graded(work, limits=limits)
-    assert [r.outcome for r in results] == ["wrong_answer", "wrong_answer"]
+    assert [r.outcome for r in results] == ["timeout", "wrong_answer"]
 
 
 @pytest.mark.parametrize(

@@ -281,6 +281,7 @@ TOLD_OTHERWISE = {
 }
 
 
+@pytest.mark.slow
 def test_every_key_of_the_results_is_told(tmp_path: Path) -> None:
     """In the text, on the page, or side by side: every leaf, for some arm or task of some run."""
     there, read = set(), set()

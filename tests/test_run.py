@@ -159,6 +159,7 @@ def test_a_task_is_known_by_its_id_and_its_words_not_its_place(go, tmp_path):
         assert code == 2 and "t0" in err and len(mock.chats) == n
 
 
+@pytest.mark.slow
 def test_every_request_for_one_prompt_has_its_own_seed_and_a_resume_repeats_them(go, three, tmp_path):
     args = ["--tasks", three, "--limit", "1", "--arms", "resample", "--noise-runs", "2"]
     with serving(reply=wrong) as mock:

@@ -698,6 +698,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.slow
 def test_open_is_what_trying_every_order_of_the_rows_shows():
     """Where SQLite takes rows as they come, their orders are all that can happen."""
     rng, asked, wanted = random.Random(5), [], []

@@ -162,6 +162,7 @@ def test_no_call_can_feel_another_one_before() -> None:
         assert verdicts(together) == verdicts(alone), name
 
 
+@pytest.mark.slow
 def test_memory_and_timeouts_are_told_as_of_calls_made_alone() -> None:
     much = "def f():\n    a = b'x' * (480 << 20)\n    raise ValueError\ndef g(): return 1"
     ((together, alone),) = together_and_alone(
@@ -202,6 +203,7 @@ def test_what_is_harmless_shares() -> None:
         assert verdicts(together) == verdicts(alone) and together[0].outcome in ("ended", "runtime_error"), name
 
 
+@pytest.mark.slow
 def test_a_module_behind_65536_names_is_not_taken_for_another() -> None:
     names = ", ".join(f"n{i}" for i in range(1, 65536))
     program = (
@@ -233,6 +235,7 @@ def test_set_up_code_is_not_felt_by_the_next_call():
     assert verdicts(together) == verdicts(alone) and together[2].outcome == "runtime_error"
 
 
+@pytest.mark.slow
 def test_calls_that_share_a_process_end_as_they_would_alone():
     program = """
 import math, itertools

@@ -45,7 +45,7 @@ from records import CHECKS, Folder, Log, dumps
 from session import Session, each
 from swarm import Attempt, Prompt, Slot, fenced, same_program
 from table import tabulate
-from tasks import LETTERS, Task, Test, card, load
+from tasks import LETTERS, Task, Test, card, load_again
 from words import hill_curves, hill_line, plural
 
 if TYPE_CHECKING:
@@ -264,16 +264,7 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
     sheet, left_out = Sheet(log), Counter[str]()
     missing = set(choice.programs)
     about: dict[str, Any] = {}
-    tasks = load(
-        identity["tasks"],
-        None,
-        identity["seed"],
-        spare=True,
-        bundle=identity["bundle"],
-        revision=identity["revision"],
-        about=about,
-        keep_overlap=identity["as_published"],
-    )
+    tasks = load_again(identity, spare=True, about=about)
     # The set has generated tests as soon as one task has; the tests of all tasks might not fit in memory.
     ours = (task for task in tasks if task.id in choice.programs)
     held: list[Task] = []

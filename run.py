@@ -231,8 +231,10 @@ def hold_against(config: dict[str, Any], a: argparse.Namespace, parser: Flags) -
     for name in IDENTITY + PLAN:
         asked = getattr(a, name)
         if asked not in (parser.get_default(name), held.get(name)):
-            raise BadInput(f"{a.out} was made with {flag(name)} {held.get(name)}, and no sample is asked for here: "
-                           f"leave {flag(name)} out")  # fmt: skip
+            was = (
+                f"{a.out} was made with {flag(name)} {held.get(name)!r:.60}"  # a system prompt is a text of any length
+            )
+            raise BadInput(f"{was}, and no sample is asked for here: leave {flag(name)} out")
 
 
 # ── doing ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -158,9 +158,9 @@ class Options:
     keep_overlap: bool = False  # keep hidden tests whose input is also visible, as published
 
 
-def load_again(identity: dict[str, Any], spare: bool = False) -> Iterator[Task]:
-    """All the tasks of a finished run's set, as its identity names them. Raises TaskError."""
-    return load(identity["tasks"], None, identity["seed"], spare, identity["bundle"], identity["revision"],
+def load_again(identity: dict[str, Any], spare: bool = False, about: dict[str, Any] | None = None) -> Iterator[Task]:
+    """All the tasks of a run's set, as its identity names them; about: as for load. Raises TaskError."""
+    return load(identity["tasks"], None, identity["seed"], spare, identity["bundle"], identity["revision"], about,
                 keep_overlap=identity["as_published"])  # fmt: skip
 
 

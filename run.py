@@ -13,8 +13,9 @@ arm: resample (fresh draws), solo (particles that refine their own best), ring (
 star (and see the best of all). Programs run in a sandbox; a pass is every visible and every hidden test. What comes
 out stands in the folder --out: the report, results.json, and rescued.jsonl, the passing programs as training rows.
 
-A run that was stopped, by a limit, a fault or Ctrl-C, goes on with the same command. Exit codes: 0 done, 2 bad input,
-3 a limit was reached, 4 the endpoint, 5 the grader or the disk, 130 interrupted.
+A run that was stopped, by a fault or Ctrl-C, goes on with the same command, and after a limit with the one that is
+printed then. Exit codes: 0 done, 2 bad input, 3 a limit was reached, 4 the endpoint, 5 the grader or the disk, 130
+interrupted.
 
 Left out: programs in other languages, tasks with a special judge, training itself.
 """

@@ -34,22 +34,22 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from command import DONE, Budget, Watch, conduct, guarded, is_telling, nothing_left, policy_of, sampling
-from console import note, say
-from curves import area, areas, bucket_table, curve, number, plot
-from flags import BadInput, Flags, count, policy_flags
+from commands.console import note, say
+from commands.flags import Flags, count, policy_flags
+from commands.shared import Budget, Watch, conduct, guarded, is_telling, nothing_left, policy_of, sampling
+from faults import DONE, BadInput
+from figures.table import tabulate
+from grading.grade import LETTERS, Grade, rules_of
 from measure import RULE, graded
 from records import CHECKS, Folder, Log, dumps
 from session import Session, each
 from swarm import Attempt, Prompt, Slot, fenced, same_program
-from table import tabulate
-from tasks import LETTERS, Task, Test, card, load_again
-from words import hill_curves, hill_line, plural
-
-if TYPE_CHECKING:
-    from grader import Grade
+from tasks import load_again
+from tasksets.task import Task, Test, card
+from telling.curves import area, areas, bucket_table, curve, number, plot
+from telling.words import hill_curves, hill_line, plural
 
 FITNESS_TESTS = 40  # generated tests whose passed share is the fitness
 TARGET_GENERATED = 20  # further generated tests, beside the private ones, that make the target
@@ -341,8 +341,6 @@ def key_of(choice: Choice, a: argparse.Namespace, as_published: bool) -> str:
     chosen = {task: [[*one] for one in those] for task, those in choice.programs.items()}
     ran = None  # by what rules, and how many tests at most
     if not a.records:
-        from grader import rules_of
-
         ran = [rules_of(as_published), FITNESS_TESTS, TARGET_GENERATED, a.min_fitness_tests, a.min_target_tests]
     return _digest([chosen, choice.counts, ran])
 
@@ -469,8 +467,6 @@ class JudgeGrader:
     """Stands where the grader stands: a reply's grade is the chance that it names."""
 
     async def grade(self, reply: str, task: Task) -> Grade:
-        from grader import Grade
-
         said = probability(reply)
         return Grade(None, 0.0 if said is None else said, False, "unparsed" if said is None else "judged")
 

@@ -32,6 +32,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
 
+from faults import EndpointFault
+
 Messages = list[dict[str, str]]
 Record = Callable[[dict[str, Any]], object]
 
@@ -57,18 +59,6 @@ class Reply(NamedTuple):
     reasoning: str = ""  # kept apart from the text, in whatever shape it came
     tries: int = 1
     latency_seconds: float = 0.0  # of the try that was answered
-
-
-class EndpointFault(Exception):
-    """The endpoint failed. Its text is one line that ends with what to do.
-
-    kind: unreachable | key | model | fields | quota | gave_up end a run. `attempt` concerns one prompt only (the
-    server refuses it, or fails on it again and again while it answers others): that attempt stays owed.
-    """
-
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
 
 
 class _Failed(Exception):

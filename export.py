@@ -21,9 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from records import RecordsError, dumps
+from faults import RecordsError
+from records import dumps
 from swarm import PLAIN, Attempt, Style, bare, fenced, same_program
-from tasks import Task
+from tasksets.task import Task
 
 
 def rescues(passing: Iterable[Attempt], config: dict[str, Any], results: Mapping[str, Any]) -> list[Attempt]:

@@ -35,12 +35,13 @@ from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
-import asserts
-from tasks import CLIP, LETTERS, Task, TaskError, Test, clip
+from faults import GraderFault, TaskError
+from grading import asserts
+from grading.grade import CLIP, LETTERS, Grade, TestResult, clip, rules_of
+from tasksets.task import Task, Test
 
 if sys.platform != "win32":  # there, all but the grader itself still works
-    import sandbox
-    import walls
+    from grading import sandbox, walls
 
 # ── extract: the program in a reply ──────────────────────────────────────────────────────────────────────────────────
 # Chat models answer in Markdown, more or less. What is met in practice, and what is made of it:
@@ -728,52 +729,8 @@ def _equal(data: bytes, literal: Any) -> bool | None:
 # ── grade ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class GraderFault(Exception):
-    """The machinery failed, and no program is to blame: one clear line. The run stops; nothing is recorded."""
-
-
-class Grade(NamedTuple):
-    """What a reply is worth. visible, hidden: a letter a test (tasks.LETTERS), "" where none was run.
-
-    got: what the program printed on the first visible test it failed (asserts: the value), clipped, from character
-    got_start on; where that test did not end by itself, the name of its outcome.
-    """
-
-    code: str | None
-    fitness: float  # share of the visible tests passed
-    passed: bool
-    outcome: str  # of the first failed test, visible before hidden; else pass
-    visible: str = ""
-    hidden: str = ""
-    got: str = ""
-    got_start: int = 0
-    cpu_seconds: float = 0.0  # all tests together
-
-
-class TestResult(NamedTuple):
-    """What became of one test. got, got_start: as in Grade, of a test that was not passed.
-
-    cpu_seconds: of asserts that one process has answered, each its even share.
-    """
-
-    passed: bool
-    outcome: str
-    got: str = ""
-    cpu_seconds: float = 0.0
-    got_start: int = 0
-
-
-TestResult.__test__ = False  # type: ignore[attr-defined]  # for pytest, which takes the name for a test's
-
-
-RULES = 2  # goes up whenever the same program on the same tests could get another verdict
 _KEPT = 8192  # verdicts remembered
 _LARGE = 1 << 18  # bytes from which on an output is compared piece by piece, between other work
-
-
-def rules_of(as_published: bool) -> str:
-    """Names all that a verdict depends on besides program and tests."""
-    return f"{RULES}{'-as-published' if as_published else ''}-py{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 class Grader:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import stats
-from plan import (
+from figures.plan import (
     ALPHA,
     CONTROL,
     LEVEL,
@@ -40,10 +40,11 @@ from plan import (
     plan_digest,
     primary_metric,
 )
+from figures.table import GRADINGS, SLOT_SECONDS, Play, Table, tabulate
+from grading.grade import LETTERS, OUTCOMES
 from swarm import Attempt
-from table import GRADINGS, SLOT_SECONDS, Play, Table, tabulate
-from tasks import LETTERS, OUTCOMES, Task
-from words import listed, of, plural, share
+from tasksets.task import Task
+from telling.words import listed, of, plural, share
 
 PASS = LETTERS["pass"]
 TRUNCATED_WARNING = 0.10  # share of replies cut at max_tokens above which the figures describe the cap

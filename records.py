@@ -29,18 +29,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from faults import DiskFault, RecordsError
 from swarm import Attempt, Slot
-from tasks import Task, from_card
+from tasksets.task import Task, from_card
 
 ATTEMPTS, CARDS, CHECKS, EVENTS, OWED = (f"{name}.jsonl" for name in ("attempts", "tasks", "checks", "events", "owed"))
-
-
-class RecordsError(Exception):
-    """The folder does not fit what is asked of it; the text says what to do."""
-
-
-class DiskFault(Exception):
-    """A line could not be written. What stood before is whole."""
 
 
 def dumps(row: Any, **how: Any) -> str:

@@ -22,11 +22,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from console import complain, say, wants_colour
-from flags import BAD_INPUT, VERSION, Flags
-from plan import CONTROL
+from commands.console import complain, say, wants_colour
+from commands.flags import VERSION, Flags
+from faults import BAD_INPUT
+from figures.plan import CONTROL
 from swarm import PLAIN
-from words import (
+from telling.words import (
     CONFIDENCE,
     MEANING,
     SHARES,
@@ -549,8 +550,9 @@ def _short(names: Sequence[str]) -> list[str]:
 
 def read(path: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Results and calibration of a run folder, or of a results file alone. A folder with attempts is measured anew."""
+    from faults import RecordsError
     from measure import measure
-    from records import ATTEMPTS, Folder, RecordsError
+    from records import ATTEMPTS, Folder
 
     if Path(path).is_file():
         at = Path(path)
@@ -584,7 +586,8 @@ def flags() -> Flags:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """0, or 2 where a folder cannot be read."""
-    from records import RecordsError, dumps
+    from faults import RecordsError
+    from records import dumps
 
     parser = flags()
     a = parser.parse_args(argv)

@@ -35,9 +35,9 @@ from typing import Any
 
 import export
 import report
-from command import (
-    DONE,
-    ENDPOINT,
+from commands.console import complain, note, say, wants_colour
+from commands.flags import VERSION, Flags, count, policy_flags
+from commands.shared import (
     Budget,
     Watch,
     conduct,
@@ -50,16 +50,16 @@ from command import (
     versions,
     without_login,
 )
-from console import complain, note, say, wants_colour
-from endpoint import EndpointFault, FakePolicy
-from flags import VERSION, BadInput, Flags, count, policy_flags
+from endpoint import FakePolicy
+from faults import DONE, ENDPOINT, BadInput, EndpointFault, RecordsError, TaskError
+from figures.plan import make_plan, plan_digest, wants_full_budget
 from measure import graded, measure
-from page import page
-from plan import make_plan, plan_digest, wants_full_budget
-from records import EVENTS, Folder, Log, RecordsError, dumps, flag
+from records import EVENTS, Folder, Log, dumps, flag
 from session import Session, each
 from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm
-from tasks import Task, TaskError, card, load
+from tasks import load
+from tasksets.task import Task, card
+from telling.page import page
 
 # ── the flags, in their three classes ────────────────────────────────────────────────────────────────────────────────
 
@@ -386,7 +386,7 @@ def main(argv: list[str] | None = None) -> int:
         if a.reuse or a.regrade:
             hold_against(folder.config_of("run.py"), a, parser)
         if a.regrade:
-            from regrade import regrade
+            from commands.regrade import regrade
 
             code = regrade(a)
         elif not a.reuse:

@@ -10,7 +10,7 @@ requests (the slots of the endpoint), and replies drawn but not yet graded. Faul
 become grades.
 
 Left out: what is asked (swarm.py), how a server is spoken to (endpoint.py), what a program is worth (grader.py),
-limits and stops (command.py).
+limits and stops (commands/shared.py).
 """
 
 from __future__ import annotations
@@ -18,33 +18,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Generator, Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
-from endpoint import EndpointFault, Reply
-from flags import BadInput
-from records import OWED, Log, RecordsError
+from endpoint import Reply
+from faults import BadInput, EndpointFault, LimitReached, RecordsError, gravest
+from grading.grade import LETTERS, Grade
+from records import OWED, Log
 from swarm import Attempt, Flow, Prompt, Slot
-from tasks import LETTERS, Task
-
-if TYPE_CHECKING:  # imported where it is used, so that telling can do without
-    from grader import Grade
+from tasksets.task import Task
 
 
 class Owing(Exception):
     """An attempt is not on disk, and nobody is there to make it."""
-
-
-class LimitReached(Exception):
-    """--stop-after: everything is saved, and something is left to ask. name, most: the limit."""
-
-    def __init__(self, name: str, most: float) -> None:
-        super().__init__(f"--stop-after {name}={most:.15g} is reached; everything is saved")
-        self.name, self.most = name, most
-
-
-def gravity(why: BaseException) -> int:
-    """Which of several ends is told: a limit and a dead endpoint hide no fault of the grader or the disk."""
-    return 0 if isinstance(why, LimitReached) else 1 if isinstance(why, EndpointFault) else 2
 
 
 # ── the unit of work ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -80,8 +65,6 @@ class Worker(NamedTuple):
         reply = paid or await self.policy.draw(messages, seed)
         keep(reply)
         if reply.finish_reason == "context_overflow":
-            from grader import Grade
-
             letters = LETTERS["context_overflow"] * len(task.visible)
             return reply, Grade(None, 0.0, False, "context_overflow", letters, got="context_overflow")
         return reply, await self.grader.grade(reply.text, task)
@@ -188,9 +171,9 @@ class Session:
                 flight.cancel()
         ends = await asyncio.gather(*flights.values(), return_exceptions=True)
         self.log.rewrite(OWED, [*self._in_hand.values(), *self._owed.values()])
-        for why in ends:
-            if isinstance(why, Exception) and gravity(why) > 1:
-                raise why
+        faults = [why for why in ends if isinstance(why, Exception)]
+        if faults and not isinstance(why := gravest(faults), LimitReached | EndpointFault):
+            raise why
 
 
 def _attempt(task: Task, slot: Slot, prompt: Prompt, seed: int, reply: Reply, grade: Grade) -> Attempt:
@@ -249,7 +232,7 @@ async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[Any, Any, N
             while await room.acquire() and (task := await asyncio.shield(following())):
                 group.create_task(do(task)).add_done_callback(lambda done: room.release())
     except BaseExceptionGroup as several:
-        raise max(_leaves(several), key=gravity) from None
+        raise gravest(_leaves(several)) from None
     finally:
         async with reading:  # a thread may be in the middle of a task
             if isinstance(tasks, Generator):

@@ -36,12 +36,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from command import (
-    DONE,
-    ENDPOINT,
-    GRADER,
+from commands.console import complain, note, say
+from commands.flags import VERSION, Flags, count, policy_flags
+from commands.shared import (
     Budget,
     Watch,
     conduct,
@@ -54,23 +53,20 @@ from command import (
     versions,
     without_login,
 )
-from console import complain, note, say
-from curves import areas, bucket_table, curve, plot
-from endpoint import EndpointFault
-from flags import VERSION, Flags, count, policy_flags
+from faults import DONE, ENDPOINT, GRADER, EndpointFault, GraderFault, RecordsError, TaskError
+from figures.plan import plan_digest
+from grading.grade import LETTERS, Grade, clip
+from grading.sql import Bench, Result, extract_sql, is_file, is_query, worth
+from grading.sql import SqlGrade as SqlGrade
+from grading.sql import score as score
 from measure import RULE
-from plan import plan_digest
-from records import Folder, Log, RecordsError, dumps
+from records import Folder, Log, dumps
 from session import Session, each
-from sql import Bench, Result, extract_sql, is_file, is_query, worth
-from sql import SqlGrade as SqlGrade
-from sql import score as score
 from swarm import Attempt, Prompt, Seat, swarm
-from tasks import LETTERS, Options, Reader, Task, TaskError, Test, card, clip, fetch, jsonl_rows, load, parquet_cells
-from words import hill_line, plural
-
-if TYPE_CHECKING:
-    from grader import Grade
+from tasks import Reader, fetch, jsonl_rows, load, parquet_cells
+from tasksets.task import Options, Task, Test, card
+from telling.curves import areas, bucket_table, curve, plot
+from telling.words import hill_line, plural
 
 BUCKETS = ("no cell", "up to a quarter", "to a half", "to three quarters", "to 90%", "below every cell", "every cell")
 PANELS = {"fitness": "all samples", "mixed": "tasks with both outcomes"}
@@ -272,8 +268,6 @@ class SqlGrader:
         return Task(row.id, row.title, statement, "sql", (), hidden, tags=row.tags)
 
     async def grade(self, reply: str, task: Task) -> Grade:
-        from grader import Grade
-
         database = self.databases[task.id]
         gold = await self.bench.gold(database, golds_of(task))
         code = extract_sql(reply)
@@ -464,7 +458,7 @@ def make(a: argparse.Namespace) -> int:
 
 def plan_only(a: argparse.Namespace) -> int:
     """--plan: what it would ask, gold queries and probe included, and nothing written."""
-    from grader import Grader, GraderFault
+    from grader import Grader
 
     async def ask() -> str:
         async with Grader(workers=a.workers) as inner:

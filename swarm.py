@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
 
-from tasks import LETTERS, Task, Test, clip
+from grading.grade import LETTERS, clip
+from tasksets.task import Task, Test
 
 # ── what travels ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -80,7 +81,7 @@ class Attempt:
     hidden_total: int = 0
     passed: bool = False  # every visible and every hidden test
     outcome: str = ""
-    visible_tests: str = ""  # a letter a test, see tasks.LETTERS
+    visible_tests: str = ""  # a letter a test, see grading.grade.LETTERS
     hidden_tests: str = ""  # empty where the hidden tests were not run
     got: str = ""
     got_start: int = 0  # characters before `got` begins

@@ -22,142 +22,17 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from dataclasses import fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
-import asserts
-
-KINDS = ("stdio", "assert", "sql")
-
-# What became of one test, and the letter it is kept under.
-LETTERS = {
-    "pass": "P",
-    "wrong_answer": "W",
-    "runtime_error": "R",
-    "timeout": "T",
-    "memory_limit": "M",
-    "output_limit": "O",
-    "not_run": ".",
-    "no_code": "N",
-    "syntax_error": "S",
-    "missing_module": "I",
-    "forbidden": "F",
-    "bad_value": "V",
-    "context_overflow": "C",
-}
-OUTCOMES = {letter: outcome for outcome, letter in LETTERS.items()}
-
-CLIP = 300  # characters of an input or output that a prompt or a line of attempts.jsonl holds
-
-
-def clip(text: str, start: int = 0) -> str:
-    """CLIP characters of text from offset `start`, with an ellipsis where something was cut off."""
-    return ("…" if start > 0 else "") + text[start : start + CLIP] + ("…" if len(text) > start + CLIP else "")
-
-
-class TaskError(Exception):
-    """Bad input: a task set, file or row that cannot be used. One clear line that ends with what to do."""
-
-
-class Test(NamedTuple):
-    """One test. stdio: stdin and the expected stdout. assert: `input` is Python whose last statement is one
-    `assert`, and may begin with set-up statements for that test alone. sql: `input` is a gold query."""
-
-    input: str
-    output: str = ""
-    source: str = "public"  # public | private | generated
-
-
-@dataclass(frozen=True)
-class Task:
-    """One problem. `hidden` decides a pass; `spare` are all further tests of the set, read only on demand."""
-
-    id: str
-    title: str
-    statement: str
-    kind: str  # one of KINDS
-    visible: tuple[Test, ...]
-    hidden: tuple[Test, ...] = ()
-    spare: tuple[Test, ...] = ()
-    setup: str = ""  # code run after the program, before each assert
-    tags: dict[str, str] = field(default_factory=dict, hash=False)
-    functions: tuple[str, ...] = ()  # names that a program must define
-    reference: str = ""  # a program known to be right, where there is one; never shown
-    timeout: float | None = None  # CPU seconds a test; None = the grader's rule
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 (hex) over everything that decides a prompt or a pass: not title, tags, spare, reference.
-        `shown()` and `from_card` keep it, since a view of a task is still that task."""
-        content: dict[str, Any] = {
-            "statement": self.statement,
-            "kind": self.kind,
-            "setup": self.setup,
-            "functions": self.functions,
-            "visible": self.visible,
-            "hidden": self.hidden,
-        }
-        if self.timeout is not None:
-            content["timeout"] = self.timeout
-        # ASCII escapes, since a statement or test may hold a lone surrogate, which has no UTF-8 form.
-        return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-    def shown(self) -> Task:
-        """All that a prompt can be made of: who writes prompts is never handed a hidden test to leak."""
-        return _under_digest(replace(self, hidden=(), spare=(), reference=""), self.digest)
-
-
-def _under_digest(task: Task, digest: str) -> Task:
-    task.__dict__["digest"] = digest  # where cached_property looks first
-    return task
-
-
-def card(task: Task) -> dict[str, Any]:
-    """A line of tasks.jsonl: all that a bare prompt is made of, and no hidden test."""
-    return {
-        "id": task.id,
-        "title": task.title,
-        "statement": task.statement,
-        "kind": task.kind,
-        "visible": [list(test) for test in task.visible],
-        "setup": task.setup,
-        "functions": list(task.functions),
-        "tags": dict(task.tags),
-        "digest": task.digest,
-        "hidden_total": len(task.hidden),
-    }
-
-
-def from_card(row: dict[str, Any]) -> Task:
-    """The task behind a line of tasks.jsonl, without its hidden tests, with the digest it was asked under."""
-    task = Task(
-        id=row["id"],
-        title=row["title"],
-        statement=row["statement"],
-        kind=row["kind"],
-        visible=tuple(Test(*test) for test in row["visible"]),
-        setup=row["setup"],
-        tags=dict(row["tags"]),
-        functions=tuple(row["functions"]),
-    )
-    return _under_digest(task, row["digest"])
+from faults import TaskError
+from grading import asserts
+from tasksets.task import Options, Task, Test
 
 
 # ── load ─────────────────────────────────────────────────────────────────────────────────────────────────────
-@dataclass(frozen=True)
-class Options:
-    """What a task set may be asked for; a set reads what concerns it."""
-
-    seed: int = 0
-    spare: bool = False  # also the spare tests, and a reference program where the data has one
-    bundle: int = 5  # functions a task, for mbpp-bundle
-    revision: str | None = None  # of a data set on a hub; None = the pinned one
-    keep_overlap: bool = False  # keep hidden tests whose input is also visible, as published
-
-
 def load_again(identity: dict[str, Any], spare: bool = False, about: dict[str, Any] | None = None) -> Iterator[Task]:
     """All the tasks of a run's set, as its identity names them; about: as for load. Raises TaskError."""
     return load(identity["tasks"], None, identity["seed"], spare, identity["bundle"], identity["revision"], about,

@@ -22,8 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from records import Log  # noqa: E402
-from tasks import card, load  # noqa: E402
-from tests.lay_out import attempt, base, config  # noqa: E402
+from tasks import load  # noqa: E402
+from tasksets.task import card  # noqa: E402
+from tests.support.lay_out import attempt, base, config  # noqa: E402
 
 PER_TASK = 24
 PROGRAM = """import sys

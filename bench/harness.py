@@ -51,7 +51,15 @@ def write_tasks(path: Path, n: int, tests: int = TESTS) -> None:
 @contextlib.contextmanager
 def mock(tasks: Path, *flags: str) -> Iterator[str]:
     """The mock endpoint as a process of its own: its URL."""
-    command = [sys.executable, str(ROOT / "tests/mock_endpoint.py"), "--port", "0", "--tasks", str(tasks), *flags]
+    command = [
+        sys.executable,
+        str(ROOT / "tests/support/mock_endpoint.py"),
+        "--port",
+        "0",
+        "--tasks",
+        str(tasks),
+        *flags,
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

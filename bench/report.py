@@ -22,7 +22,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests import planted_run  # noqa: E402
+from tests.support import planted_run  # noqa: E402
 
 REPEATS = 3
 

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.browser import Browser  # noqa: E402
+from tests.support.browser import Browser  # noqa: E402
 
 WIDTH, HEIGHT = 1000, 1700  # CSS pixels
 

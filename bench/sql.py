@@ -21,11 +21,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from curves import areas, bucket_table, curve
 from grader import Grader
-from sql import Bench, Gold, Result, extract_sql, same_rows, worth
+from grading.sql import Bench, Gold, Result, extract_sql, same_rows, worth
 from sql_calibrate import BUCKETS, correlation
-from words import hill_line
+from telling.curves import areas, bucket_table, curve
+from telling.words import hill_line
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

@@ -7,10 +7,9 @@ import sys
 
 import pytest
 
-import asserts
 import grader
-import sandbox
-from tasks import TaskError
+from faults import TaskError
+from grading import asserts, sandbox
 
 
 def told(text: str, setup: str = "") -> str:

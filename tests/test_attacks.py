@@ -19,8 +19,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from hostile import ATTACKS
+from tests.support.hostile import ATTACKS
 
 ROOT = Path(__file__).parent.parent
 TIERS = ("full", "strict", "limits")
@@ -72,11 +71,12 @@ def fight():
     """(user, tier, names) -> name -> what became of it; each fought once."""
     done: dict[tuple[str, str, str], dict[str, dict]] = {}
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
-    for path in [*ROOT.glob("*.py"), ROOT / "tests" / "hostile.py"]:
-        shutil.copy(path, folder)
-    folder.chmod(0o755)
-    for path in folder.iterdir():
-        path.chmod(0o644)
+    for path in [*ROOT.glob("*.py"), *ROOT.glob("*/*.py"), ROOT / "tests/support/hostile.py"]:
+        place = folder / path.relative_to(ROOT)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, place)
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
     def of(user: str, tier: str, names: tuple[str, ...] = ()) -> dict[str, dict]:
         key = (user, tier, " ".join(names))
@@ -105,7 +105,7 @@ def fought(folder: Path, user: str, tier: str, names: tuple[str, ...]) -> dict[s
     arenas = min(3 if len(chosen) > 100 else 2, len(chosen))  # most attacks wait for a limit most of the time
 
     def one(number: int) -> subprocess.CompletedProcess[str]:
-        command = [*prefix, python, str(folder / "hostile.py"), tier, *chosen[number::arenas]]
+        command = [*prefix, python, str(folder / "tests/support/hostile.py"), tier, *chosen[number::arenas]]
         return subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, timeout=1200)
 
     rows: dict[str, dict] = {}

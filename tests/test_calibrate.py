@@ -19,15 +19,16 @@ import pytest
 import tqdm
 
 import calibrate
-import grader
-import regrade
-import words
-from command import Watch
+from commands import regrade
+from commands.shared import Watch
+from grading import grade
 from records import Log
 from swarm import Attempt
-from tasks import Task, Test, card, load
-from tests.lay_out import attempt, base, config
-from tests.mock_endpoint import MockEndpoint, Request, serving
+from tasks import load
+from tasksets.task import Task, Test, card
+from telling import words
+from tests.support.lay_out import attempt, base, config
+from tests.support.mock_endpoint import MockEndpoint, Request, serving
 
 ROOT = Path(calibrate.__file__).parent
 PLOT = calibrate.plot
@@ -209,7 +210,7 @@ def test_other_rules_or_other_tests_make_it_anew(tmp_path: Path, go: Go, monkeyp
     assert len(checks(tmp_path)) == 4
     go()
     assert len(checks(tmp_path)) == 4
-    monkeypatch.setattr(grader, "RULES", grader.RULES + 1)
+    monkeypatch.setattr(grade, "RULES", grade.RULES + 1)
     go()
     rules = [r["rules"] for r in checks(tmp_path)]
     assert len(rules) == 8 and len(set(rules[:4])) == len(set(rules[4:])) == 1 and rules[0] != rules[4]
@@ -217,7 +218,7 @@ def test_other_rules_or_other_tests_make_it_anew(tmp_path: Path, go: Go, monkeyp
     assert "10 more generated" in go()[1]
     assert [r["tests"].split("/")[1] for r in checks(tmp_path)[8:]] == ["target", "target"]
     go("--records")
-    monkeypatch.setattr(grader, "RULES", grader.RULES + 1)
+    monkeypatch.setattr(grade, "RULES", grade.RULES + 1)
     before = made(tmp_path)
     go("--records")
     assert made(tmp_path) == before and len(checks(tmp_path)) == 10  # the records know of no grader

@@ -23,7 +23,7 @@ import pytest
 
 from records import ATTEMPTS, EVENTS, OWED
 from swarm import Slot
-from tests.mock_endpoint import EVERY_FAULT, Fault, MockEndpoint, Request, always, at_random, knows, serving
+from tests.support.mock_endpoint import EVERY_FAULT, Fault, MockEndpoint, Request, always, at_random, knows, serving
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent

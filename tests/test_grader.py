@@ -17,9 +17,11 @@ from pathlib import Path
 import pytest
 
 import grader
-import sandbox
-from grader import Grader, GraderFault, TestResult
-from tasks import CLIP, LETTERS, Task, TaskError, Test, clip
+from faults import GraderFault, TaskError
+from grader import Grader
+from grading import sandbox
+from grading.grade import CLIP, LETTERS, TestResult, clip
+from tasksets.task import Task, Test
 
 ROOT = Path(__file__).parent.parent
 ADD = "a, b = map(int, input().split())\nprint(a + b)\n"
@@ -532,7 +534,7 @@ def test_a_refused_fork_is_a_fault(monkeypatch, which):
     refusing = f"""
 import os, sys
 sys.path.insert(0, sys.argv[1])
-import walls
+from grading import walls
 real, counts = walls.fork, {{}}
 def fork():
     counts[os.getpid()] = counts.get(os.getpid(), 0) + 1

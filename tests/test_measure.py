@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 import measure as m
 from export import FORMATS
+from figures.plan import make_plan, plan_digest, wants_full_budget
+from figures.table import Table, tabulate
 from measure import measure
-from plan import make_plan, plan_digest, wants_full_budget
 from swarm import Attempt, same_program
-from table import Table, tabulate
-from tasks import Task, Test, card
-from tests.lay_out import ARMS, COUNTS, attempt, base, config, hits, lay_out, names, play, published, run
-from words import noise_words
+from tasksets.task import Task, Test, card
+from telling.words import noise_words
+from tests.support.lay_out import ARMS, COUNTS, attempt, base, config, hits, lay_out, names, play, published, run
 
 
 def dumped(results: dict[str, Any]) -> str:

@@ -20,14 +20,14 @@ from typing import Any
 import pytest
 
 import measure
-import page
 import report
 from records import Folder
 from swarm import Attempt
-from tasks import Task, Test
-from tests import planted_run
-from tests.browser import Browser, Page, found
-from tests.lay_out import ARMS, attempt, base, config, names, run
+from tasksets.task import Task, Test
+from telling import page
+from tests.support import planted_run
+from tests.support.browser import Browser, Page, found
+from tests.support.lay_out import ARMS, attempt, base, config, names, run
 
 HOSTILE = (
     "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 2'>"

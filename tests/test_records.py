@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from records import ATTEMPTS, EVENTS, OWED, DiskFault, Folder, Log, RecordsError, dumps
+from faults import DiskFault, RecordsError
+from records import ATTEMPTS, EVENTS, OWED, Folder, Log, dumps
 from swarm import Attempt, Slot
 
 ROOT = Path(__file__).parent.parent

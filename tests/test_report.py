@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 import measure
-import plan
 import report
-import words
+from figures import plan
 from swarm import Attempt
-from tests.lay_out import ARMS, attempt, base, config, lay_out, names, play, run
+from telling import words
+from tests.support.lay_out import ARMS, attempt, base, config, lay_out, names, play, run
 
 ROOT = Path(__file__).parent.parent
 

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-import sandbox
-from grader import Grader, GraderFault, extract_code
+from faults import GraderFault
+from grader import Grader, extract_code
+from grading import sandbox
 
 DATA = Path(__file__).parent / "data"
 FULL = Path(os.environ.get("SWARM_RESCUE_DATA", "/nonexistent"))

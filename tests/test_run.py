@@ -18,11 +18,12 @@ from pathlib import Path
 import pytest
 
 import run
+from grading import grade
 from records import ATTEMPTS, Folder, Log
 from session import each
 from swarm import PLAIN, Slot, bare
 from tasks import load
-from tests.mock_endpoint import Fault, always, serving
+from tests.support.mock_endpoint import Fault, always, serving
 
 ROOT = Path(__file__).parent.parent
 
@@ -396,9 +397,7 @@ def test_a_limit_hides_no_fault_of_the_grader(go, three, tmp_path, monkeypatch):
 
 
 def test_of_several_ends_the_gravest_is_told():
-    from command import LimitReached
-    from endpoint import EndpointFault
-    from grader import GraderFault
+    from faults import EndpointFault, GraderFault, LimitReached
 
     ends = [LimitReached("calls", 3), EndpointFault("gave_up", "gone"), GraderFault("no process")]
     for several in itertools.permutations(ends):
@@ -414,11 +413,9 @@ def test_of_several_ends_the_gravest_is_told():
 
 
 def test_what_was_graded_in_another_tier_or_by_other_rules_is_remembered(go, three, tmp_path, monkeypatch):
-    import grader
-
     with serving(reply=wrong) as mock:
         for rules in ("rules-1", "rules-2", "rules-2"):
-            monkeypatch.setattr(grader, "RULES", rules)
+            monkeypatch.setattr(grade, "RULES", rules)
             calls = len(mock.chats) + 3
             code, _, err = go("--tasks", three, *SMALL, "--stop-after", f"calls={calls}", url=mock.url)
             assert code == 3

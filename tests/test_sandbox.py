@@ -28,8 +28,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sandbox
-import walls
+from grading import sandbox, walls
 
 ROOT = Path(__file__).parent.parent
 TIERS = [pytest.param("full"), *(pytest.param(tier, marks=pytest.mark.slow) for tier in walls.TIERS[1:])]
@@ -352,7 +351,7 @@ def test_numbers_of_system_calls_are_the_kernels(machine, header):
 
 # ── what the files promise about themselves ──────────────────────────────────────────────────────────────────────────
 def test_nothing_in_the_sandbox_is_called_expected():
-    tree = ast.parse((ROOT / "sandbox.py").read_text())
+    tree = ast.parse((ROOT / "grading/sandbox.py").read_text())
     names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     names |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert not {name for name in names if "expect" in name.lower()}
@@ -360,11 +359,11 @@ def test_nothing_in_the_sandbox_is_called_expected():
 
 def test_the_inside_needs_the_standard_library_alone():
     for name in ("sandbox.py", "stateless.py", "walls.py"):
-        for node in ast.walk(ast.parse((ROOT / name).read_text())):
+        for node in ast.walk(ast.parse((ROOT / "grading" / name).read_text())):
             modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module] if isinstance(node, ast.ImportFrom) else []
             for module in modules:
-                assert module in ("stateless", "walls") or module.partition(".")[0] in sys.stdlib_module_names, module
+                assert module == "grading" or module.partition(".")[0] in sys.stdlib_module_names, module
 
 
 # ── programs and inputs, outputs and outcomes ────────────────────────────────────────────────────────────────────────
@@ -614,8 +613,8 @@ def test_killing_any_of_them_leaves_nobody(tier, which):
     """The worker dies by SIGKILL, or the host does: whatever runs below goes too."""
     script = f"""
 import asyncio, os, sys, tempfile
-sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "tests")!r}]
-import sandbox
+sys.path[:0] = [{str(ROOT)!r}]
+from grading import sandbox
 async def main():
     folder = tempfile.mkdtemp(prefix="sandbox-test-")
     os.chmod(folder, 0o711)
@@ -708,15 +707,14 @@ def test_where_namespaces_are_denied_full_says_so():
     folder = tempfile.mkdtemp(prefix="sandbox-test-")
     try:
         os.chmod(folder, 0o777)
-        for name in ("sandbox.py", "stateless.py", "walls.py"):
-            shutil.copy(ROOT / name, folder)
-            os.chmod(f"{folder}/{name}", 0o644)
+        shutil.copytree(ROOT / "grading", f"{folder}/grading", ignore=shutil.ignore_patterns("__pycache__"))
+        subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
         script = (
             "import asyncio, os, sys\n"
             "open('/proc/sys/user/max_user_namespaces', 'w').write('0')\n"
             "os.setgroups([]); os.setresgid(54321, 54321, 54321); os.setresuid(54321, 54321, 54321)\n"
             f"sys.path.insert(0, {folder!r})\n"
-            "import sandbox\n"
+            "from grading import sandbox\n"
             "async def main():\n"
             "    for tier in ('full', 'strict'):\n"
             f"        worker = sandbox.Worker(tier, {folder!r} + '/' + tier)\n"

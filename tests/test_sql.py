@@ -26,17 +26,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sandbox
-import sql
 import sql_calibrate
 from grader import Grader
+from grading import sandbox, sql
+from grading.sql import (
+    EMPTY,
+    FAILS,
+    OPEN,
+    UNTRIED,
+    Bench,
+    Form,
+    cell_f1,
+    close,
+    extract_sql,
+    is_query,
+    same_rows,
+    tied,
+    worth,
+)
 from records import Folder
-from sql import EMPTY, FAILS, OPEN, UNTRIED, Bench, Form, cell_f1, close, extract_sql, is_query, same_rows, tied, worth
 from sql_calibrate import score
 from swarm import Slot
-from tasks import Options
-from tests.hub import Repo, serve
-from tests.mock_endpoint import serving
+from tasksets.task import Options
+from tests.support.hub import Repo, serve
+from tests.support.mock_endpoint import serving
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import sandbox
-import stateless
+from grading import sandbox, stateless
 from tests.test_sandbox import TIERS, call, outputs, worker_in
 
 ROOT = Path(__file__).parent.parent

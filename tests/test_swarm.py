@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm import ARMS, PLAIN, Attempt, Slot, Style, bare, refine, same_program, swarm
-from tasks import Task, Test
+from tasksets.task import Task, Test
 
 TASK = Task(
     "t",

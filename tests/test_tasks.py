@@ -27,8 +27,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tasks
-from tasks import CLIP, LETTERS, Task, TaskError, Test, card, clip, from_card, load
-from tests import hub
+from faults import TaskError
+from grading.grade import CLIP, LETTERS, OUTCOMES, clip
+from tasks import load
+from tasksets.task import Task, Test, card, from_card
+from tests.support import hub
 
 DATA = Path(__file__).parent / "data"
 ROOT = Path(__file__).parent.parent
@@ -124,7 +127,7 @@ def own_row(**changes: Any) -> dict[str, Any]:
 # ── shapes ───────────────────────────────────────────────────────────────────────────────────────────────────
 def test_letters_are_one_to_one_and_in_the_order_of_the_outcomes():
     assert "".join(LETTERS.values()) == "PWRTMO.NSIFVC"
-    assert {tasks.OUTCOMES[letter]: letter for letter in tasks.OUTCOMES} == LETTERS
+    assert {OUTCOMES[letter]: letter for letter in OUTCOMES} == LETTERS
 
 
 def test_clip_marks_each_side_that_was_cut():

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plan import CONTROL, Settings
+from figures.plan import CONTROL, Settings
 from swarm import Attempt, same_program
-from tasks import Task
+from tasksets.task import Task
 
 # Slot-seconds of the endpoint in the events: busy, and idle by what was missing.
 SLOT_SECONDS = tuple(f"{name}_slot_seconds" for name in ("busy", "retrying", "grading", "work"))

@@ -15,7 +15,7 @@ from typing import Any
 
 import records
 from swarm import ARMS, PLAIN, Attempt, Prompt, Slot, resample, swarm
-from tasks import Task, Test, card
+from tasksets.task import Task, Test, card
 
 WORDS = "left right total count best node edge prefix suffix index value limit answer current queue stack".split()
 PROSE = (

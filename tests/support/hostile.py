@@ -3,7 +3,7 @@
 
 Each attack is a program and its tests. What a test expects is a secret made anew for every run, which a program can only
 print by getting at it; where the expected output is known to the program ("42"), passing is refused for what it does
-besides. `python tests/hostile.py TIER [name or beginning of a name …]` runs them with half-second limits (TIER/default:
+besides. `python tests/support/hostile.py TIER [name or beginning of a name …]` runs them with half-second limits (TIER/default:
 with the limits of every day) and prints a line of JSON for each, which test_attacks.py reads:
 
     outcomes    of every test of the attack
@@ -250,7 +250,7 @@ hunting(
     "read_the_graders_own_folder",
     """
     import importlib
-    for name in ("grader", "sandbox", "walls", "tasks", "hostile", "tests.hostile", "__main__"):
+    for name in ("grader", "grading", "grading.sandbox", "grading.walls", "tasks", "hostile", "tests.support.hostile", "__main__"):
         try:
             module = sys.modules.get(name) or importlib.import_module(name)
         except BaseException:
@@ -1346,7 +1346,7 @@ GOOD_ASSERT = ("def f(x):\n    return [x, {'a': x}]\n", ["assert f(3) == [3, {'a
 
 async def bench(tier: str, names: list[str]) -> None:
     import grader
-    import sandbox
+    from grading import sandbox
 
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans become ours, and are seen
     servers = serve_the_secret()

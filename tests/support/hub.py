@@ -7,7 +7,7 @@ A data set is a name, a revision (the commit that it stands at) and files under 
 
 By hand, with the revisions that tasks.py pins (a folder stands for all files in it):
 
-    python tests/hub.py deepmind/code_contests data/test-00000-of-00001.parquet=FILE \\
+    python tests/support/hub.py deepmind/code_contests data/test-00000-of-00001.parquet=FILE \\
         google-research-datasets/mbpp full=FOLDER
     HF_ENDPOINT=http://127.0.0.1:8766 HF_HOME=$(mktemp -d) python run.py --tasks mbpp-bundle --plan
 
@@ -143,7 +143,7 @@ def main() -> None:
     parser.add_argument("what", nargs="+", metavar="DATASET[@REVISION] NAME=PATH ...")
     args = parser.parse_args()
 
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
     import tasks
 
     pins = {tasks.CODE_CONTESTS: tasks.CODE_CONTESTS_REVISION, tasks.MBPP: tasks.MBPP_REVISION}

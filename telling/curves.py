@@ -14,9 +14,9 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import plots
 from measure import EDGES, hill
-from words import auc, number, plural
+from telling import plots
+from telling.words import auc, number, plural
 
 BUCKETS = ("none", "up to a quarter", "to a half", "to three quarters", "to 90%", "to all but one", "every test")
 

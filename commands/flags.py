@@ -10,12 +10,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from faults import BAD_INPUT
+
 VERSION = "0.1.0"
-BAD_INPUT = 2  # exit code
-
-
-class BadInput(Exception):
-    """A flag whose value cannot be used: one line, exit 2."""
 
 
 def policy_flags(identity: Any, free: Any, max_tokens: int = 2048, temperature: float = 1.0) -> None:

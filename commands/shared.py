@@ -23,16 +23,25 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from console import complain, note
-from endpoint import EndpointFault, Policy, default_base_urls
-from flags import BAD_INPUT, VERSION, BadInput
-from records import ATTEMPTS, EVENTS, DiskFault, Folder, Log, RecordsError, dumps
-from session import Grades, LimitReached, Owing, Session, Worker
+from commands.console import complain, note
+from commands.flags import VERSION
+from endpoint import Policy, default_base_urls
+from faults import (
+    DONE,
+    ENDPOINT,
+    GRADER,
+    INTERRUPTED,
+    LIMIT,
+    BadInput,
+    DiskFault,
+    EndpointFault,
+    Fault,
+    LimitReached,
+    RecordsError,
+)
+from records import ATTEMPTS, EVENTS, Folder, Log, dumps
+from session import Grades, Owing, Session, Worker
 from swarm import Attempt
-from tasks import TaskError
-
-DONE, LIMIT, ENDPOINT, GRADER, INTERRUPTED = 0, 3, 4, 5, 130  # exit codes, beside flags.BAD_INPUT
-
 
 # ── limits, and what is seen of a run ─────────────────────────────────────────────────────────────────────────────────
 
@@ -220,22 +229,19 @@ def conduct(work: Coroutine[Any, Any, None], log: Log, telling: str = "--reuse r
 
     telling: what to do meanwhile where the folder holds something to tell; empty for a command that has no such flag.
     """
-    from grader import GraderFault
-
     began, code = time.time(), DONE
     log.append(EVENTS, {"event": "start", "time": began})
     # A scheduler's SIGTERM is to be as gentle as Ctrl-C.
     before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         asyncio.run(work)
+    except BadInput as why:
+        code = complain(why, why.code)
     except LimitReached as why:
-        code = stop(LIMIT, why, limits={why.name: 2 * why.most})
-    except EndpointFault as why:
-        code = stop(ENDPOINT, why)
-    except (GraderFault, DiskFault) as why:
-        code = stop(GRADER, why, telling if log.read("config.json") else "")
-    except (RecordsError, TaskError, BadInput) as why:
-        code = complain(why, BAD_INPUT)
+        code = stop(why.code, why, limits={why.name: 2 * why.most})
+    except Fault as why:
+        is_told = why.code == ENDPOINT or not log.read("config.json")  # a report follows anyway, or there is none
+        code = stop(why.code, why, "" if is_told else telling)
     except KeyboardInterrupt:
         code = stop(INTERRUPTED, "interrupted; everything is saved", telling if log.read("config.json") else "")
     finally:
@@ -250,10 +256,8 @@ def guarded(work: Callable[[], int]) -> int:
     """A whole command: its exit code, and one line where it cannot go on."""
     try:
         return work()
-    except (RecordsError, TaskError, BadInput) as why:
-        return complain(why, BAD_INPUT)
-    except DiskFault as why:
-        return complain(why, GRADER)
+    except Fault as why:
+        return complain(why, why.code)
     except OSError as why:  # of a file that is no record: a plot, a picture, a page
         return complain(f"{why}: mend that, then the same command goes on", GRADER)
     except KeyboardInterrupt:  # before the first sample, or again while the run winds up
@@ -283,7 +287,7 @@ def versions() -> dict[str, str | None]:
     import subprocess
     from importlib.metadata import PackageNotFoundError, version
 
-    here = Path(__file__).resolve().parent
+    here = Path(__file__).resolve().parent.parent
     git = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12", "--match="]
     try:
         commit = subprocess.run(git, capture_output=True, text=True, timeout=10).stdout.strip() or None

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from plan import CONTROL, EQUIVALENCE_LEVEL
-from words import CONFIDENCE, SHARES, STAGES, Results, comparisons, listed, share
+from figures.plan import CONTROL, EQUIVALENCE_LEVEL
+from telling.words import CONFIDENCE, SHARES, STAGES, Results, comparisons, listed, share
 
 # Stand-ins that no plot uses for anything else; each becomes a CSS variable of page.html.
 INK, MUTED, RULE, PAPER, ACCENT, SOFT = "#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04", "#0a0b05", "#0a0b06"

@@ -26,8 +26,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from faults import TaskError
+from grading.grade import LETTERS
 from records import dumps
-from tasks import LETTERS, TaskError
 
 if TYPE_CHECKING:
     from grader import Grader
@@ -325,7 +326,7 @@ SMALL_BYTES = 1 << 10  # encoded: a result of which the grader remembers as many
 
 
 class Result(NamedTuple):
-    """What a query came to. rows: None where it failed; outcome, error: why; of tasks.LETTERS."""
+    """What a query came to. rows: None where it failed; outcome, error: why; of grading.grade.LETTERS."""
 
     rows: list[tuple[Any, ...]] | None
     outcome: str = "pass"
@@ -441,7 +442,7 @@ class Bench:
 
     def _told(self, output: Any, most: float = math.inf) -> Result:
         """What the fixed program said, or how it ended. most: bytes; it may have been taken over."""
-        from sandbox import decode
+        from grading.sandbox import decode
 
         outcome, cpu = output.outcome, output.cpu_seconds
         if outcome != "ended":
@@ -485,7 +486,7 @@ class Bench:
 
     async def check(self) -> None:
         """GraderFault where the sandbox's Python cannot do what the fixed program needs."""
-        from grader import GraderFault
+        from faults import GraderFault
 
         script = "CREATE TABLE t(x); INSERT INTO t VALUES (-1), (NULL), ('1'), (x'31'), (2.5);"
         result = await self.ask(script, "SELECT x FROM t")

@@ -18,12 +18,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import plots
+from figures.plan import CONTROL, EQUIVALENCE_LEVEL, METRICS
+from grading.grade import LETTERS, clip
 from measure import tag_values
-from plan import CONTROL, EQUIVALENCE_LEVEL, METRICS
 from swarm import Attempt
-from tasks import LETTERS, Task, clip
-from words import (
+from tasksets.task import Task
+from telling import plots
+from telling.words import (
     CONFIDENCE,
     CURVES,
     MEANING,

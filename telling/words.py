@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL, in_points
+from figures.plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL, in_points
 
 Results = Mapping[str, Any]
 

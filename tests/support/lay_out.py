@@ -12,7 +12,7 @@ from typing import Any
 
 from swarm import Attempt
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 COUNTS: dict[str, Any] = json.loads((DATA / "published_counts.json").read_text())
 ARMS = ("resample", "solo", "ring", "star")
 

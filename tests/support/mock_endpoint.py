@@ -3,7 +3,7 @@
     with serving(reply=knows(tasks, (0.1, 0.3, 0.6)), faults=at_random(0.3)) as mock:
         ... mock.url, mock.requests, mock.occupancy(64)
 
-    python tests/mock_endpoint.py --port 8099 --tasks toy --right 0.1,0.3,0.6 --fail 0.3 --latency 4,1 --slots 64
+    python tests/support/mock_endpoint.py --port 8099 --tasks toy --right 0.1,0.3,0.6 --fail 0.3 --latency 4,1
 
 A reply is a function of the request (by default of its messages and seed alone), a fault is taken from a script. One
 thread with an event loop of its own, the standard library alone, several thousand requests a second. Requests beyond
@@ -503,7 +503,7 @@ def main() -> None:
     parser.add_argument("--key", help="ask for this key")
     parser.add_argument("--context", type=int, help="tokens")
     a = parser.parse_args()
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
     from tasks import load
 
     known = {task.statement.rstrip(): task.reference for task in load(a.tasks, bundle=a.bundle) if task.reference}

@@ -16,13 +16,15 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
-from command import DONE, Watch, conduct
-from console import note
+from commands.console import note
+from commands.shared import Watch, conduct
+from faults import DONE
 from measure import measure
 from records import CHECKS, Log
 from session import each
 from swarm import Slot
-from tasks import Task, card, load_again
+from tasks import load_again
+from tasksets.task import Task, card
 
 
 def regrade(a: argparse.Namespace) -> int:

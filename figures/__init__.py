@@ -1,0 +1,1 @@
+"""What the attempts of a run add up to: due, in arrays, in results.json."""

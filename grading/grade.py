@@ -1,0 +1,81 @@
+"""What a reply is worth: the words of it, that everybody may use and that need nothing.
+
+    LETTERS, OUTCOMES   what became of one test, and the letter it is kept under; and back
+    Grade, TestResult   of a reply, of one test
+    clip                how much of an output a prompt or a line of attempts.jsonl holds
+    rules_of            names all that a verdict depends on besides program and tests
+
+Left out: how a grade comes about (grader.py).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+# What became of one test, and the letter it is kept under.
+LETTERS = {
+    "pass": "P",
+    "wrong_answer": "W",
+    "runtime_error": "R",
+    "timeout": "T",
+    "memory_limit": "M",
+    "output_limit": "O",
+    "not_run": ".",
+    "no_code": "N",
+    "syntax_error": "S",
+    "missing_module": "I",
+    "forbidden": "F",
+    "bad_value": "V",
+    "context_overflow": "C",
+}
+OUTCOMES = {letter: outcome for outcome, letter in LETTERS.items()}
+
+CLIP = 300  # characters of an input or output that a prompt or a line of attempts.jsonl holds
+
+
+def clip(text: str, start: int = 0) -> str:
+    """CLIP characters of text from offset `start`, with an ellipsis where something was cut off."""
+    return ("…" if start > 0 else "") + text[start : start + CLIP] + ("…" if len(text) > start + CLIP else "")
+
+
+class Grade(NamedTuple):
+    """What a reply is worth. visible, hidden: a letter a test (LETTERS), "" where none was run.
+
+    got: what the program printed on the first visible test it failed (asserts: the value), clipped, from character
+    got_start on; where that test did not end by itself, the name of its outcome.
+    """
+
+    code: str | None
+    fitness: float  # share of the visible tests passed
+    passed: bool
+    outcome: str  # of the first failed test, visible before hidden; else pass
+    visible: str = ""
+    hidden: str = ""
+    got: str = ""
+    got_start: int = 0
+    cpu_seconds: float = 0.0  # all tests together
+
+
+class TestResult(NamedTuple):
+    """What became of one test. got, got_start: as in Grade, of a test that was not passed.
+
+    cpu_seconds: of asserts that one process has answered, each its even share.
+    """
+
+    passed: bool
+    outcome: str
+    got: str = ""
+    cpu_seconds: float = 0.0
+    got_start: int = 0
+
+
+TestResult.__test__ = False  # type: ignore[attr-defined]  # for pytest, which takes the name for a test's
+
+
+RULES = 2  # goes up whenever the same program on the same tests could get another verdict
+
+
+def rules_of(as_published: bool) -> str:
+    """Names all that a verdict depends on besides program and tests."""
+    return f"{RULES}{'-as-published' if as_published else ''}-py{sys.version_info[0]}.{sys.version_info[1]}"

@@ -1,0 +1,1 @@
+"""The task sets, one a file, and what a task is."""

@@ -1,0 +1,113 @@
+"""What a task is: a statement, tests that may be shown, tests that decide, and all the rest.
+
+    Test, Task          one test; one problem
+    card, from_card     a line of tasks.jsonl, and the task behind it
+    Options             what a task set may be asked for
+
+Needs nothing of the project, so that everything else may import it. Left out: where tasks come from (tasks.py).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+KINDS = ("stdio", "assert", "sql")
+
+
+class Test(NamedTuple):
+    """One test. stdio: stdin and the expected stdout. assert: `input` is Python whose last statement is one
+    `assert`, and may begin with set-up statements for that test alone. sql: `input` is a gold query."""
+
+    input: str
+    output: str = ""
+    source: str = "public"  # public | private | generated
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem. `hidden` decides a pass; `spare` are all further tests of the set, read only on demand."""
+
+    id: str
+    title: str
+    statement: str
+    kind: str  # one of KINDS
+    visible: tuple[Test, ...]
+    hidden: tuple[Test, ...] = ()
+    spare: tuple[Test, ...] = ()
+    setup: str = ""  # code run after the program, before each assert
+    tags: dict[str, str] = field(default_factory=dict, hash=False)
+    functions: tuple[str, ...] = ()  # names that a program must define
+    reference: str = ""  # a program known to be right, where there is one; never shown
+    timeout: float | None = None  # CPU seconds a test; None = the grader's rule
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) over everything that decides a prompt or a pass: not title, tags, spare, reference.
+        `shown()` and `from_card` keep it, since a view of a task is still that task."""
+        content: dict[str, Any] = {
+            "statement": self.statement,
+            "kind": self.kind,
+            "setup": self.setup,
+            "functions": self.functions,
+            "visible": self.visible,
+            "hidden": self.hidden,
+        }
+        if self.timeout is not None:
+            content["timeout"] = self.timeout
+        # ASCII escapes, since a statement or test may hold a lone surrogate, which has no UTF-8 form.
+        return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def shown(self) -> Task:
+        """All that a prompt can be made of: who writes prompts is never handed a hidden test to leak."""
+        return _under_digest(replace(self, hidden=(), spare=(), reference=""), self.digest)
+
+
+def _under_digest(task: Task, digest: str) -> Task:
+    task.__dict__["digest"] = digest  # where cached_property looks first
+    return task
+
+
+def card(task: Task) -> dict[str, Any]:
+    """A line of tasks.jsonl: all that a bare prompt is made of, and no hidden test."""
+    return {
+        "id": task.id,
+        "title": task.title,
+        "statement": task.statement,
+        "kind": task.kind,
+        "visible": [list(test) for test in task.visible],
+        "setup": task.setup,
+        "functions": list(task.functions),
+        "tags": dict(task.tags),
+        "digest": task.digest,
+        "hidden_total": len(task.hidden),
+    }
+
+
+def from_card(row: dict[str, Any]) -> Task:
+    """The task behind a line of tasks.jsonl, without its hidden tests, with the digest it was asked under."""
+    task = Task(
+        id=row["id"],
+        title=row["title"],
+        statement=row["statement"],
+        kind=row["kind"],
+        visible=tuple(Test(*test) for test in row["visible"]),
+        setup=row["setup"],
+        tags=dict(row["tags"]),
+        functions=tuple(row["functions"]),
+    )
+    return _under_digest(task, row["digest"])
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a task set may be asked for; a set reads what concerns it."""
+
+    seed: int = 0
+    spare: bool = False  # also the spare tests, and a reference program where the data has one
+    bundle: int = 5  # functions a task, for mbpp-bundle
+    revision: str | None = None  # of a data set on a hub; None = the pinned one
+    keep_overlap: bool = False  # keep hidden tests whose input is also visible, as published

@@ -1,0 +1,1 @@
+"""What a reader gets to see: sentences, text, pages, pictures."""

@@ -1,0 +1,1 @@
+"""The tests; what they share stands in tests/support."""

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from figures.plan import (
     plan_digest,
     primary_metric,
 )
+from figures.results import Results
 from figures.table import GRADINGS, SLOT_SECONDS, Play, Table, tabulate
 from grading.grade import LETTERS, OUTCOMES
 from swarm import Attempt
@@ -1078,7 +1079,7 @@ def measure(
     checks: Iterable[Mapping[str, Any]] = (),
     events: Iterable[Mapping[str, Any]] = (),
     plan: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> Results:
     """All of results.json. `attempts` is walked once; `config["grades"]` may name a regrade, then `checks` decide."""
     grades, kept = str(config.get("grades") or "attempts"), list[str]()
     t = tabulate(graded(attempts, checks, config, kept), config, cards, events, plan)
@@ -1096,7 +1097,7 @@ def measure(
     results["graded_under"] = config.get("graded_under") if grades == "attempts" else None
     results["identity"] = dict(config.get("identity", {}))
     results["dry_run"] = bool(config.get("dry_run"))
-    return _plain(results)
+    return cast(Results, _plain(results))  # tests hold each key to its type
 
 
 def _plain(value: Any) -> Any:

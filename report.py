@@ -548,7 +548,7 @@ def _short(names: Sequence[str]) -> list[str]:
 # ── the command ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read(path: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def read(path: str) -> tuple[Results, dict[str, Any] | None]:
     """Results and calibration of a run folder, or of a results file alone. A folder with attempts is measured anew."""
     from faults import RecordsError
     from measure import measure
@@ -564,8 +564,7 @@ def read(path: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
     calibration = folder.read("calibration.json")
     if (folder.path / ATTEMPTS).exists():
         config, cards = folder.config_of("run.py"), folder.cards()
-        results = measure(folder.attempts(), config, cards, folder.checks(), folder.events(), folder.plan)
-        return results, calibration
+        return measure(folder.attempts(), config, cards, folder.checks(), folder.events(), folder.plan), calibration
     results = folder.read("results.json")
     if results is None:
         raise RecordsError(f"{path} holds no run: name the folder that run.py wrote (--out)")

@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
 from commands.console import note
 from commands.shared import Watch, conduct
 from faults import DONE
+from figures.results import Results
 from measure import measure
 from records import CHECKS, Log
 from session import each
@@ -86,11 +87,11 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
     log.append("events.jsonl", {"event": "regraded", "name": name, "programs": len(done), "time": time.time()})
 
 
-def _results(log: Log, config: dict[str, Any]) -> dict[str, Any]:
+def _results(log: Log, config: dict[str, Any]) -> Results:
     return measure(log.attempts(), config, log.cards(), log.checks(), log.events(), log.plan)
 
 
-def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What a reader of the report would conclude differently, a line each."""
     found = []
     if old["all_fail"] != new["all_fail"]:

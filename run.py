@@ -34,7 +34,6 @@ from pathlib import Path
 from typing import Any
 
 import export
-import report
 from commands.console import complain, note, say, wants_colour
 from commands.flags import VERSION, Flags, count, policy_flags
 from commands.shared import (
@@ -60,6 +59,7 @@ from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm
 from tasks import load
 from tasksets.task import Task, card
 from telling.page import page
+from telling.text import plan_text, text
 
 # ── the flags, in their three classes ────────────────────────────────────────────────────────────────────────────────
 
@@ -251,7 +251,7 @@ async def sample(log: Log, a: argparse.Namespace, data: dict[str, Any]) -> None:
         changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
         async with Grader(workers=a.workers, as_published=a.as_published) as grader:
             plan = write_down(log, a, data, server, grader, changed)
-            note(report.plan_text(log.config, plan))
+            note(plan_text(log.config, plan))
             watch = Watch(plan["calls"]["largest"] - len(log), a.concurrency)
             try:
                 async with sampling(log, policy, grader, a, budget, watch) as session:
@@ -339,7 +339,7 @@ def plan_only(a: argparse.Namespace, data: dict[str, Any]) -> int:
     except EndpointFault as why:
         return complain(why, ENDPOINT)
     config = config_of(a, data, server)
-    say(report.plan_text(config, make_plan(config, data["asked"], data["median_rating"])))
+    say(plan_text(config, make_plan(config, data["asked"], data["median_rating"])))
     return DONE
 
 
@@ -367,7 +367,7 @@ def tell(a: argparse.Namespace, folder: Folder) -> None:
     say(
         dumps(results, indent=1)
         if a.json
-        else report.text(results, colour=wants_colour(), calibration=calibration, folder=where)
+        else text(results, colour=wants_colour(), calibration=calibration, folder=where)
     )
     folder.write_json("results.json", results)
     folder.write("rescued.jsonl", export.FORMATS["rows"](passing, cards, config, results))

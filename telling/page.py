@@ -23,30 +23,9 @@ from figures.plan import CONTROL
 from figures.results import Results
 from swarm import Attempt
 from tasksets.task import Task
-from telling import plots, tables
+from telling import plots, tables, words
 from telling.browse import browsable, fit
-from telling.words import (
-    CURVES,
-    MEANING,
-    base_words,
-    big,
-    budget_words,
-    climb_words,
-    cost_words,
-    equivalence_words,
-    hill_curves,
-    kind_words,
-    noise_words,
-    plan_words,
-    plural,
-    pooled_words,
-    power_words,
-    selector_words,
-    share,
-    tier_words,
-    title,
-    within,
-)
+from telling.words import plural, share, within
 
 FRAME = Path(__file__).with_name("page.html")
 PAGE_BYTES = 4_700_000  # what the page may weigh; programs are cut to fit
@@ -93,7 +72,7 @@ def page(
     fill = {
         "csp": f"default-src 'none'; script-src '{_csp_hash(script)}'; style-src 'unsafe-inline'; "
         "base-uri 'none'; form-action 'none'",
-        "title": html.escape(title(results)),
+        "title": html.escape(words.title(results)),
         "header": _header(results) + _nav([*there, "tasks"]),
         "sections": "\n".join(_section(name, inside) for name, inside in there.items()),
         "footer": _footer(results, config),
@@ -139,7 +118,7 @@ def _said(cell: tables.Cell) -> str:
 def _cell(cell: tables.Cell, column: tables.Column) -> str:
     """Verdicts in their colours; the word itself says it too."""
     said = _said(cell)
-    if column.kind == "verdict" and said in MEANING:
+    if column.kind == "verdict" and said in words.MEANING:
         return f'<td class="n word {said}">{said}</td>'
     return f"<td{_N}>{said.strip() if column.kind == 'estimate' else said}</td>"  # padded for the text
 
@@ -167,10 +146,10 @@ def _p(said: str, quiet: bool = False) -> str:
 
 def _header(r: Results) -> str:
     verdict, whole, pool = r["verdict"], sum(r["p0_histogram"]), r["pooled"]
-    parts = [f"<h1>{html.escape(title(r))}</h1>", f'<p class="answer">{html.escape(verdict["sentence"])}</p>']
+    parts = [f"<h1>{html.escape(words.title(r))}</h1>", f'<p class="answer">{html.escape(verdict["sentence"])}</p>']
     if verdict["arms"]:
-        parts.append(_p(plan_words(r), quiet=True))
-    parts += map(_p, kind_words(r))
+        parts.append(_p(words.plan_words(r), quiet=True))
+    parts += map(_p, words.kind_words(r))
     tiles = [("Tasks", f"{r['tasks']:,}", "" if whole == r["tasks"] else f"{whole:,} with a whole base group")]
     if whole:
         tiles.append(("All-fail", f"{r['all_fail']:,}", f"{share(r['all_fail'] / whole)} of the tasks"))
@@ -179,7 +158,7 @@ def _header(r: Results) -> str:
         note = f"{share(rescued['share'])} {within(rescued['wilson'])}, by {plural(pool['runs'], 'run')}"
         tiles.append(("Rescued", f"{rescued['rescued']:,}", note))
         tiles.append(("Training rows", f"{r['rescued_rows']:,}", f"on {plural(pool['rows_tasks'], 'task')}"))
-    tiles.append(("Calls", f"{r['calls']:,}", f"{big(r['tokens']['prompt'] + r['tokens']['completion'])} tokens"))
+    tiles.append(("Calls", f"{r['calls']:,}", f"{words.big(r['tokens']['prompt'] + r['tokens']['completion'])} tokens"))
     parts.append(
         '<dl class="tiles">'
         + "".join(
@@ -207,7 +186,7 @@ def _footer(r: Results, config: Mapping[str, Any]) -> str:
     said = [f"{key.replace('_', ' ')} {_value(x)}" for key, x in r["identity"].items() if x not in (None, False, "")]
     parts = [_p("What an attempt was: " + "; ".join(said) + ".")] if said else []
     if config.get("tier"):
-        parts.append(_p(f"{' '.join(tier_words(r))} Rules: {config.get('rules') or 'unnamed'}."))
+        parts.append(_p(f"{' '.join(words.tier_words(r))} Rules: {config.get('rules') or 'unnamed'}."))
     data = config.get("data") or {}
     left = "; ".join(f"{n:,} {why}" for why, n in (data.get("left_out") or {}).items())
     if data.get("source"):
@@ -226,7 +205,7 @@ def _value(value: object) -> str:
 
 
 def _all_fail(r: Results) -> list[str]:
-    said, near, more = _p(" ".join(base_words(r))), r["near_miss"], ""
+    said, near, more = _p(" ".join(words.base_words(r))), r["near_miss"], ""
     if not sum(r["p0_histogram"]):
         return [said]
     if near["near_miss"]:
@@ -245,7 +224,7 @@ def _arms(r: Results) -> list[str]:
     both = [_table(tables.rescues(r)), _table(tables.per_sample(r))]
     if r["verdict"]["primary_metric"] == "per_sample":
         both.reverse()
-    given_to_each, *notes = budget_words(r)
+    given_to_each, *notes = words.budget_words(r)
     said = (
         f"{given_to_each}, paired by task. The column “only : only” holds the tasks that this arm alone, and {CONTROL} "
         f"alone, rescued. {' '.join(notes)}"
@@ -267,9 +246,9 @@ def _arms(r: Results) -> list[str]:
         _p(said),
         *both,
         plots.forest(r),
-        _p(equivalence_words(r), True),
-        _p(noise_words(r), True),
-        _p(power_words(r), True),
+        _p(words.equivalence_words(r), True),
+        _p(words.noise_words(r), True),
+        _p(words.power_words(r), True),
         _under("Rescues by round", plots.rounds(r)),
         _under("With every further sample", plots.coverage(r)),
         numbers,
@@ -295,20 +274,20 @@ def _hidden(r: Results) -> list[str]:
         return []
     said = "The share of programs that pass every visible test, and the share that pass every hidden test too."
     numbers = _numbers(tables.programs(r), tables.gaps(r))
-    return [_p(said), plots.hidden(climb), *map(_p, climb_words(r)), numbers]
+    return [_p(said), plots.hidden(climb), *map(_p, words.climb_words(r)), numbers]
 
 
 def _training_set(r: Results) -> list[str]:
     if not r["training_set"]["n"]:
         return []
-    said = f"Tasks by the share of their attempts that pass. {selector_words(r)}"
+    said = f"Tasks by the share of their attempts that pass. {words.selector_words(r)}"
     numbers = _numbers(tables.training_set(r), *tables.by_tag(r))
-    return [_p(said), plots.training_set(r), _p(pooled_words(r)), numbers]
+    return [_p(said), plots.training_set(r), _p(words.pooled_words(r)), numbers]
 
 
 def _hill(calibration: Mapping[str, Any] | None) -> list[str]:
     """Does the fitness predict a pass: every curve of calibration.json, or the command that makes one."""
-    curves = hill_curves(calibration)
+    curves = words.hill_curves(calibration)
     if not calibration or not curves:
         return [
             "<p>Not known for this run. It takes grading time and no call: <code>python calibrate.py --out</code> with "
@@ -324,7 +303,7 @@ def _hill(calibration: Mapping[str, Any] | None) -> list[str]:
     for name, curve in curves.items():
         word = html.escape(str(curve["verdict"]).replace("_", " "))
         parts += [
-            f"<h3>{html.escape(CURVES[name])}?</h3>" if name != "fitness" else "",
+            f"<h3>{html.escape(words.CURVES[name])}?</h3>" if name != "fitness" else "",
             f'<p><span class="word">{word}</span>: {html.escape(str(curve.get("why") or ""))}.</p>',
             plots.hill(name, curve),
             _numbers(tables.buckets(curve), tables.areas(curve)),
@@ -341,5 +320,5 @@ def _outcomes(r: Results) -> list[str]:
 def _cost(r: Results) -> list[str]:
     if not r["cost"]["total"]["calls"]:
         return []
-    said = f"Equal samples are not equal cost: a refine prompt carries programs. {cost_words(r)}"
+    said = f"Equal samples are not equal cost: a refine prompt carries programs. {words.cost_words(r)}"
     return [_p(said), _table(tables.cost(r))]

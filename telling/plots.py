@@ -175,7 +175,8 @@ def rounds(r: Results) -> str:
     for axis, arm in zip(plot.axes, others, strict=True):
         for name in dict.fromkeys((CONTROL, arm)):
             if name in ranges:
-                _curve(axis, _by_round(ranges[name]), looks[name], name)
+                rates, band = _by_round(ranges[name])
+                _curve(axis, rates, looks[name], name, band)
         axis.set_title(arm, fontsize=10, loc="left", color=INK)
         _whole_axis(axis, range(len(ranges[arm]["first_pass_in_round"])))
         axis.set_xlabel("round")
@@ -185,27 +186,32 @@ def rounds(r: Results) -> str:
     return plot.svg()
 
 
-def _by_round(row: Rescues) -> list[tuple[float, float, float, float]]:
-    """(round, rate, lo, hi) in percent, cumulative."""
+def _by_round(row: Rescues) -> tuple[Sequence[tuple[float, float]], Sequence[tuple[float, float, float]]]:
+    """(round, rate) and (round, lo, hi) in percent, cumulative."""
     import numpy as np
 
     from stats import proportion_ci
 
     rescued = np.cumsum(row["first_pass_in_round"])
     lo, hi = proportion_ci(rescued, np.full(len(rescued), row["n"]))
-    return [(k, 100 * x / row["n"], 100 * a, 100 * b) for k, (x, a, b) in enumerate(zip(rescued, lo, hi, strict=True))]
+    rates = [(k, 100 * x / row["n"]) for k, x in enumerate(rescued)]
+    return rates, [(k, 100 * a, 100 * b) for k, (a, b) in enumerate(zip(lo, hi, strict=True))]
 
 
 def _curve(
-    axis: Axes, rows: Sequence[tuple[float, float, float | None, float | None]], look: tuple[str, str], name: str
+    axis: Axes,
+    rows: Sequence[tuple[float, float]],
+    look: tuple[str, str],
+    name: str,
+    band: Sequence[tuple[float, float, float]] = (),
 ) -> None:
+    """rows: (x, y). band: (x, lower end, upper end), drawn behind them."""
     colour, marker = look
-    x = [row[0] for row in rows]
-    if banded := [(k, lo, hi) for k, _, lo, hi in rows if lo is not None and hi is not None]:
-        at, low, high = zip(*banded, strict=True)
+    if band:
+        at, low, high = zip(*band, strict=True)
         axis.fill_between(at, low, high, color=colour, alpha=0.13, linewidth=0)
-    few = len(x) <= 8
-    axis.plot(x, [row[1] for row in rows], color=colour, marker=marker if few else None, label=name, **LINE)
+    x, y = zip(*rows, strict=True)
+    axis.plot(x, y, color=colour, marker=marker if len(x) <= 8 else None, label=name, **LINE)
 
 
 def _legend(plot: Canvas, looks: Mapping[str, tuple[str, str]], arms: Iterable[str]) -> None:
@@ -225,18 +231,10 @@ def coverage(r: Results) -> str:
     plot = canvas(f"Share of tasks with a pass after 1 to {r['budget']['B']} samples, by arm", 2.9)
     (axis,) = plot.axes
     for arm, row in curves.items():
-        banded = arm == CONTROL
-        rows = [
-            (
-                k,
-                100 * x,
-                100 * lo if banded and lo is not None else None,
-                100 * hi if banded and hi is not None else None,
-            )
-            for k, (x, (lo, hi)) in enumerate(zip(row["share"], row["interval"], strict=True), 1)
-            if x is not None
-        ]
-        _curve(axis, rows, looks[arm], arm)
+        rows = [(k, 100 * x) for k, x in enumerate(row["share"], 1) if x is not None]
+        ends = enumerate(row["interval"] if arm == CONTROL else [], 1)
+        band = [(k, 100 * lo, 100 * hi) for k, (lo, hi) in ends if lo is not None and hi is not None]
+        _curve(axis, rows, looks[arm], arm, band)
         for at in range(r["budget"]["N"], len(rows) + 1, r["budget"]["N"]):
             axis.plot([rows[at - 1][0]], [rows[at - 1][1]], looks[arm][1], color=looks[arm][0], **LINE)
     axis.set_xlabel(f"samples a task (marks: a round is complete; band: {CONFIDENCE} for {CONTROL})")
@@ -259,7 +257,7 @@ def climb(climb: Mapping[str, Climb]) -> str:
             for x in rounds:
                 found = x["active"]["arm"] if name == arm else x["active"]["resample"]
                 if found and found["best_fitness"] is not None:
-                    rows.append((x["round"], 100 * found["best_fitness"], None, None))
+                    rows.append((x["round"], 100 * found["best_fitness"]))
             if rows:
                 _curve(axis, rows, looks[name], name)
         axis.set_title(arm, fontsize=10, loc="left", color=INK)

@@ -19,27 +19,7 @@ from typing import Any
 from figures.plan import CONTROL
 from figures.results import Results
 from swarm import PLAIN
-from telling import tables
-from telling.words import (
-    CONFIDENCE,
-    base_words,
-    budget_words,
-    climb_words,
-    cost_words,
-    equivalence_words,
-    hill_curves,
-    hill_line,
-    kind_words,
-    noise_words,
-    plan_words,
-    plural,
-    pooled_words,
-    power_words,
-    selector_words,
-    share,
-    tier_words,
-    title,
-)
+from telling import tables, words
 
 PAINT = {"bold": "1", "dim": "2", "better": "1;32", "worse": "1;31", "equivalent": "36", "inconclusive": "33"}
 
@@ -105,7 +85,7 @@ class Paper:
             bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
             if count and not bar:
                 bar = "▏"
-            lines.append(f"  {label:>{name}}  {bar:<{longest}}  {count:>6,}  {share(count / whole):>6}".rstrip())
+            lines.append(f"  {label:>{name}}  {bar:<{longest}}  {count:>6,}  {words.share(count / whole):>6}".rstrip())
         return lines
 
 
@@ -133,25 +113,25 @@ def _base_text(r: Results, paper: Paper) -> list[str]:
     """What the group throws away: the first thing anybody sees."""
     counts, group = r["p0_histogram"], r["budget"]["G"]
     whole = sum(counts)
-    lines = [paper.head(title(r)), *paper.wrap(*kind_words(r)), ""]
+    lines = [paper.head(words.title(r)), *paper.wrap(*words.kind_words(r)), ""]
     if whole:
-        lines.append(f"Tasks by passes in their base group of {group} ({plural(whole, 'task')})")
+        lines.append(f"Tasks by passes in their base group of {group} ({words.plural(whole, 'task')})")
         lines += paper.bars([(str(k), count) for k, count in enumerate(counts)], whole)
-    return lines + paper.wrap(*base_words(r))
+    return lines + paper.wrap(*words.base_words(r))
 
 
 def _arms_text(r: Results, paper: Paper) -> list[str]:
     """One line an arm, by the primary metric; the other metric below it."""
     if not r["incomplete"]["given"]:
         return paper.wrap(r["verdict"]["sentence"])
-    lines = paper.wrap(*budget_words(r))
+    lines = paper.wrap(*words.budget_words(r))
     if r["verdict"]["primary_metric"] == "per_sample":
         lines += paper.table(tables.per_sample(r))
         lines += ["", "Rescues on the same tasks (secondary: no verdict is drawn from them)"]
     lines += paper.table(tables.rescues(r))
     paired = any(row["n"] for row in r["paired"].values())
     only = f" only: rescued by this arm alone : by {CONTROL} alone." if paired else ""
-    return lines + paper.wrap(f"Points [{CONFIDENCE} interval].{only}")
+    return lines + paper.wrap(f"Points [{words.CONFIDENCE} interval].{only}")
 
 
 def _verdict_text(r: Results, paper: Paper) -> list[str]:
@@ -160,23 +140,25 @@ def _verdict_text(r: Results, paper: Paper) -> list[str]:
     if not r["incomplete"]["given"]:
         return []  # said in the place of the arms
     if not verdict["arms"]:
-        return paper.wrap(verdict["sentence"], noise_words(r))
+        return paper.wrap(verdict["sentence"], words.noise_words(r))
     lines = [paper.head(line) for line in paper.wrap(verdict["sentence"])]
-    return lines + paper.wrap(plan_words(r), equivalence_words(r), noise_words(r), power_words(r))
+    return lines + paper.wrap(
+        words.plan_words(r), words.equivalence_words(r), words.noise_words(r), words.power_words(r)
+    )
 
 
 def _pooled_text(r: Results, paper: Paper) -> list[str]:
     """What the extra samples brought back, however they were structured, and how the training set moved."""
-    lines = paper.wrap(pooled_words(r))
+    lines = paper.wrap(words.pooled_words(r))
     if r["training_set"]["n"]:
-        lines += paper.table(tables.training_set(r)) + paper.wrap(selector_words(r))
+        lines += paper.table(tables.training_set(r)) + paper.wrap(words.selector_words(r))
     return lines
 
 
 def _climb_text(r: Results, paper: Paper) -> list[str]:
     """Shown tests against hidden ones, by round."""
     told = tables.climb_in_short(r)
-    return [told.caption, *paper.table(told), *paper.wrap(*climb_words(r))] if told else []
+    return [told.caption, *paper.table(told), *paper.wrap(*words.climb_words(r))] if told else []
 
 
 def _outcome_text(r: Results, paper: Paper) -> list[str]:
@@ -185,7 +167,7 @@ def _outcome_text(r: Results, paper: Paper) -> list[str]:
     for name, row in r["outcomes"].items():
         said = ", ".join(f"{n:,} {outcome.replace('_', ' ')}" for outcome, n in row["counts"].items())
         lines += paper.wrap(f"{tables.group(name)}: {said}.")
-    return [paper.head("How the attempts ended"), *lines, *paper.wrap(*tier_words(r))] if lines else []
+    return [paper.head("How the attempts ended"), *lines, *paper.wrap(*words.tier_words(r))] if lines else []
 
 
 def _warning_text(r: Results, paper: Paper) -> list[str]:
@@ -195,7 +177,7 @@ def _warning_text(r: Results, paper: Paper) -> list[str]:
 
 def _cost_text(r: Results, paper: Paper) -> list[str]:
     """Equal samples are not equal cost: a refined prompt carries programs."""
-    return paper.table(tables.cost(r)) + paper.wrap(cost_words(r)) if r["cost"]["total"]["calls"] else []
+    return paper.table(tables.cost(r)) + paper.wrap(words.cost_words(r)) if r["cost"]["total"]["calls"] else []
 
 
 TEXT: tuple[Callable[[Results, Paper], list[str]], ...] = (
@@ -212,8 +194,8 @@ TEXT: tuple[Callable[[Results, Paper], list[str]], ...] = (
 
 def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper, folder: str) -> list[str]:
     """Whether the fitness is a hill, or the command that tells."""
-    if curves := hill_curves(calibration):
-        return paper.wrap(*(hill_line(name, curve) for name, curve in curves.items()))
+    if curves := words.hill_curves(calibration):
+        return paper.wrap(*(words.hill_line(name, curve) for name, curve in curves.items()))
     if r["dry_run"] or not sum(r["p0_histogram"]):
         return []
     return paper.wrap(f"Can a search climb this fitness? No calls needed to know: python calibrate.py --out {folder}")
@@ -244,7 +226,7 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     made, price = plan["tokens"]["completion_largest"], config["price"]
     usd = f"; about {(given * price[0] + made * price[1]) / 1e6:,.2f} usd" if price else ""
     sent = "top_p not sent" if identity["as_published"] else f"top_p {identity['top_p']:g}"
-    powers = " / ".join(share(plan["power"][key]["power_holm"]) for key in ("all", "half", "quarter"))
+    powers = " / ".join(words.share(plan["power"][key]["power_holm"]) for key in ("all", "half", "quarter"))
     lines = [
         f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}{median}; left out: {out}",
         *data["notes"],

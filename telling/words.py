@@ -55,9 +55,9 @@ def of(k: int, n: int, one: str = "") -> str:
     return f"{k:,} of {plural(n, one) if one else f'{n:,}'}"
 
 
-def number(x: float | None) -> str:
+def number(x: float | None, digits: int = 3) -> str:
     """A figure that is no share, an AUC or a score."""
-    return "–" if x is None else f"{x:.3f}"
+    return "–" if x is None else f"{x:.{digits}f}"
 
 
 def auc(found: Mapping[str, Any]) -> str:

@@ -40,9 +40,10 @@ from commands.console import note, say
 from commands.flags import Flags, count, policy_flags
 from commands.shared import Budget, Watch, conduct, guarded, is_telling, nothing_left, policy_of, sampling
 from faults import DONE, BadInput
+from figures.hill import RULE, Curve
+from figures.regraded import graded
 from figures.table import tabulate
 from grading.grade import LETTERS, Grade, rules_of
-from measure import RULE, graded
 from records import CHECKS, Folder, Log, dumps
 from session import Session, each
 from swarm import Attempt, Prompt, Slot, fenced, same_program
@@ -325,7 +326,7 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
 # ── what comes out ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def recorded(choice: Choice) -> dict[str, Any]:
+def recorded(choice: Choice) -> Curve:
     """The curve of the records alone. A pass includes the visible tests, so it says nothing below the top."""
     made = curve((one.fitness, one.passed, task) for task, those in choice.programs.items() for one in those)
     made["verdict"] = "not_estimable"

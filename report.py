@@ -5,13 +5,13 @@
 
     text(results)                            80 columns, the histogram first
     plan_text(config, plan)                  what is going to be asked, before the first sample
-    pool(runs)                               what several runs say together
+    side_by_side(runs)                       what several runs say together
 
 Every figure comes from the results (results.json, made by measure.py); here they are only laid out. What could not be
 estimated is said in words, never as nan.
 
-Left out: estimating anything about one run (measure.py), how a figure is rounded and worded (words.py), the page
-report.html (page.py), reading or writing what a run is made of (records.py).
+Left out: estimating anything (measure.py; of several runs figures/pool.py), how a figure is rounded and worded
+(words.py), the page report.html (page.py), reading or writing what a run is made of (records.py).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from commands.console import complain, say, wants_colour
 from commands.flags import VERSION, Flags
 from faults import BAD_INPUT
 from figures.plan import CONTROL
+from figures.pool import Pool, contradict, pool
 from swarm import PLAIN
 from telling.words import (
     CONFIDENCE,
@@ -362,99 +363,6 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
 
 # ── several runs ─────────────────────────────────────────────────────────────────────────────────────────
 
-SAME = ("model", "family", "bundle", "thinking", "max_tokens", "no_comments", "band", "budget")  # beside the identity
-
-
-def pool(runs: Mapping[str, Results]) -> dict[str, Any]:
-    """What several runs of one experiment say together. runs: name -> results.
-
-    Pooled by task, since a task that two seeds share is one task: its value is the mean over the runs in which both the
-    arm and the control finished it. An arm is called better or worse only where every run says so by itself and the
-    pooled figures do too; equivalent, where the pooled interval lies inside the margin and the runs do not contradict
-    each other, one saying better and one worse: the mean of a task over its runs hides how far they lie apart; else
-    inconclusive. Runs that differ in more than their seed are not pooled, and `differ` names what they differ in; nor
-    are runs of one seed, which asked the same requests and are no repetition.
-    """
-    import stats
-
-    all_runs = list(runs.values())
-    differ = [key for key in SAME if any(r.get(key) != all_runs[0].get(key) for r in all_runs)]
-    identities = [r.get("identity") or {} for r in all_runs]
-    settings = dict.fromkeys(
-        key for identity in identities for key in identity if key not in ("seed", "tasks", *differ)
-    )
-    differ += [key for key in settings if any(other.get(key) != identities[0].get(key) for other in identities)]
-    metrics = {(r.get("verdict") or {}).get("primary_metric") for r in all_runs}
-    margins = {(r.get("verdict") or {}).get("margin") for r in all_runs}
-    differ += [name for name, values in (("primary metric", metrics), ("margin", margins)) if len(values) > 1]
-    given = [{task for task, row in (r.get("by_task") or {}).items() if row.get("arms")} for r in all_runs]
-    some, every = set().union(*given), set.intersection(*given) if given else set()
-    rescued = {
-        task
-        for r in all_runs
-        for task, row in (r.get("by_task") or {}).items()
-        if any(play["passes"] for play in [*(row.get("arms") or {}).values(), *(row.get("reruns") or [])])
-    }
-    out: dict[str, Any] = {
-        "runs": list(runs),
-        "differ": [key.replace("_", " ") for key in differ],
-        "one_seed": len({r.get("seed") for r in all_runs}) < len(all_runs),
-        "primary_metric": next(iter(metrics)) if len(metrics) == 1 else None,
-        "margin": next(iter(margins)) if len(margins) == 1 else None,
-        "given_in_some": len(some),
-        "given_in_every": len(every),
-        "rescued_in_some": len(rescued & some),
-        "arms": {},
-    }
-    if out["differ"] or out["one_seed"]:
-        return out
-    per_sample = out["primary_metric"] == "per_sample"
-    compared, same = {}, {}
-    for arm in dict.fromkeys(arm for r in all_runs for arm in r.get("intervals") or {} if arm != CONTROL):
-        a, b = _by_task(all_runs, arm, per_sample)
-        compared[arm] = stats.compare_paired(a, b)
-        same[arm] = stats.equivalent(a, b, out["margin"])
-    tested = [arm for arm, got in compared.items() if got.p_value == got.p_value]
-    adjusted = dict(zip(tested, stats.holm([compared[arm].p_value for arm in tested]), strict=True))
-    for arm, got in compared.items():
-        said = [(r.get("verdict") or {}).get("arms", {}).get(arm) for r in all_runs]
-        word = stats.verdict(got, adjusted.get(arm, 1.0), same[arm])
-        if _contradict(said) or (word in ("better", "worse") and any(other != word for other in said)):
-            word = "inconclusive"
-        out["arms"][arm] = {
-            "n": got.n,
-            "delta": _known(got.delta),
-            "interval": [_known(got.lo), _known(got.hi)],
-            "p": _known(got.p_value),
-            "p_holm": _known(float(adjusted.get(arm, float("nan")))),
-            "by_run": said,
-            "verdict": word,
-        }
-    return out
-
-
-def _contradict(said: Sequence[str | None]) -> bool:
-    """Whether one run calls an arm better and another one worse."""
-    return {"better", "worse"} <= set(said)
-
-
-def _by_task(runs: Sequence[Results], arm: str, per_sample: bool) -> tuple[list[float], list[float]]:
-    """The control's value and the arm's on each task: the mean over the runs in which both finished it."""
-    values: dict[str, list[tuple[float, float]]] = {}
-    for r in runs:
-        for task, row in (r.get("by_task") or {}).items():
-            plays = row.get("arms") or {}
-            pair = [plays[name] for name in (CONTROL, arm) if name in plays and plays[name]["done"]]
-            if len(pair) == 2:
-                a, b = (play["passes"] / play["drawn"] if per_sample else float(play["passes"] > 0) for play in pair)
-                values.setdefault(task, []).append((a, b))
-    means = [[sum(side) / len(side) for side in zip(*of_task, strict=True)] for _, of_task in sorted(values.items())]
-    return [a for a, _ in means], [b for _, b in means]
-
-
-def _known(x: float) -> float | None:
-    return x if x == x else None
-
 
 def side_by_side(runs: Mapping[str, Results], width: int = 80, colour: bool = False) -> str:
     """Several runs in one table, an arm's runs below each other, and what they say together."""
@@ -491,7 +399,7 @@ def side_by_side(runs: Mapping[str, Results], width: int = 80, colour: bool = Fa
 
 
 def _runs_table(
-    runs: Mapping[str, Results], names: Sequence[str], together: Mapping[str, Any], digits: int, paper: Paper
+    runs: Mapping[str, Results], names: Sequence[str], together: Pool, digits: int, paper: Paper
 ) -> list[str]:
     rows = [["arm", "run", "rescued", f"against {CONTROL}", "verdict"]]
     for arm in dict.fromkeys(arm for r in runs.values() for arm in r.get("intervals") or {}):
@@ -514,7 +422,7 @@ def _runs_table(
     return paper.table(rows, left="134")
 
 
-def _together(pooled: Mapping[str, Any]) -> str:
+def _together(pooled: Pool) -> str:
     """The verdicts of the pooled runs in words, and where the runs contradict each other."""
     said = []
     for word in ("better", "worse", "equivalent", "inconclusive"):
@@ -527,7 +435,7 @@ def _together(pooled: Mapping[str, Any]) -> str:
             word: listed([name for name, said in zip(pooled["runs"], row["by_run"], strict=True) if said == word])
             for word in ("better", "worse")
         }
-        if _contradict(row["by_run"]):
+        if contradict(row["by_run"]):
             words += (
                 f" {arm} is better in {named['better']} and worse in {named['worse']}: these runs contradict each "
                 "other, so nothing is said of them together."

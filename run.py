@@ -53,7 +53,8 @@ from commands.shared import (
 from endpoint import FakePolicy
 from faults import DONE, ENDPOINT, BadInput, EndpointFault, RecordsError, TaskError
 from figures.plan import make_plan, plan_digest, wants_full_budget
-from measure import graded, measure
+from figures.regraded import graded
+from measure import measure
 from records import EVENTS, Folder, Log, dumps, flag
 from session import Session, each
 from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm

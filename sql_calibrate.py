@@ -54,12 +54,12 @@ from commands.shared import (
     without_login,
 )
 from faults import DONE, ENDPOINT, GRADER, EndpointFault, GraderFault, RecordsError, TaskError
+from figures.hill import RULE, Curve
 from figures.plan import plan_digest
 from grading.grade import LETTERS, Grade, clip
 from grading.sql import Bench, Result, extract_sql, is_file, is_query, worth
 from grading.sql import SqlGrade as SqlGrade
 from grading.sql import score as score
-from measure import RULE
 from records import Folder, Log, dumps
 from session import Session, each
 from swarm import Attempt, Prompt, Seat, swarm
@@ -521,7 +521,7 @@ def calibration(config: dict[str, Any], attempts: Iterator[Attempt]) -> dict[str
     }
 
 
-def cells_curve(attempts: Iterable[Attempt]) -> dict[str, Any]:
+def cells_curve(attempts: Iterable[Attempt]) -> Curve:
     """The curve of cell F1 against exact matches."""
     return curve(((attempt.fitness, attempt.passed, attempt.task_id) for attempt in attempts), BUCKETS)
 

@@ -14,14 +14,14 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from measure import EDGES, hill
+from figures.hill import EDGES, Curve, hill
 from telling import plots
 from telling.words import auc, number, plural
 
 BUCKETS = ("none", "up to a quarter", "to a half", "to three quarters", "to 90%", "to all but one", "every test")
 
 
-def curve(rows: Iterable[tuple[float, bool, str]], buckets: tuple[str, ...] = BUCKETS, **how: Any) -> dict[str, Any]:
+def curve(rows: Iterable[tuple[float, bool, str]], buckets: tuple[str, ...] = BUCKETS, **how: Any) -> Curve:
     """`measure.hill` of (score, passed, task) rows, its buckets named as people read them."""
     ordered = sorted(rows)
     score, passed, task = zip(*ordered, strict=True) if ordered else ((), (), ())

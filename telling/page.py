@@ -18,9 +18,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from figures.counted import tag_values
 from figures.plan import CONTROL, EQUIVALENCE_LEVEL, METRICS
 from grading.grade import LETTERS, clip
-from measure import tag_values
 from swarm import Attempt
 from tasksets.task import Task
 from telling import plots

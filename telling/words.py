@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from figures.plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL, in_points
+from figures.numbers import in_points, listed, of, plural, points, share
+from figures.plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL
 
 Results = Mapping[str, Any]
 
@@ -28,28 +29,11 @@ MEANING = {
 }
 
 
-def points(x: float | None, digits: int = 1, sign: bool = False) -> str:
-    """A fraction in points: 0.0269 -> 2.7. Unknown is a dash."""
-    if x is None:
-        return "–"
-    rounded = round(100 * x, digits) + 0.0  # + 0.0 turns -0.0 into 0.0
-    return f"{rounded:{'+' if sign and rounded else ''}.{digits}f}"
-
-
 def within(pair: Sequence[float | None] | None, digits: int = 1, sign: bool = False) -> str:
     """An interval in points; empty where there is none."""
     if not pair or pair[0] is None or pair[1] is None:
         return ""
     return f"[{points(pair[0], digits, sign)}, {points(pair[1], digits, sign)}]"
-
-
-def share(x: float | None, digits: int = 1) -> str:
-    return "–" if x is None else f"{points(x, digits)}%"
-
-
-def of(k: int, n: int, one: str = "") -> str:
-    """2 of 5; with a noun, which n decides: 1 of 1 task, 0 of 2 tasks."""
-    return f"{k:,} of {plural(n, one) if one else f'{n:,}'}"
 
 
 def number(x: float | None) -> str:
@@ -81,15 +65,6 @@ def span(seconds: float | None) -> str:
         if seconds >= 2 * size or (unit == "h" and seconds >= size):
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def plural(n: int, one: str, many: str = "") -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def listed(names: Sequence[str]) -> str:
-    names = list(names)
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
 def p_text(p: float | None) -> str:

@@ -30,6 +30,7 @@ from types import TracebackType
 from typing import Any
 
 from faults import DiskFault, RecordsError
+from figures.settings import flag
 from swarm import Attempt, Slot
 from tasksets.task import Task, from_card
 
@@ -356,11 +357,6 @@ class Log(Folder):
                     f"give {flag(key)} as it was, or use another --out"
                 )
         return [f"{flag(key)} {_said(was)} -> {_said(now)}" for key, was, now in changed]
-
-
-def flag(key: str) -> str:
-    """A setting as the command line names it."""
-    return "--" + key.replace("_", "-")
 
 
 def _said(value: Any) -> str:

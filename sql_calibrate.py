@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 
 from commands.console import complain, note, say
 from commands.flags import VERSION, Flags, count, policy_flags
-from commands.shared import (
+from commands.sampling import (
     Budget,
     Watch,
     conduct,

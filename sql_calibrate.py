@@ -27,13 +27,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import re
 import sys
 import textwrap
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -110,9 +110,8 @@ FREE = "base_url concurrency workers request_timeout give_up_after stop_after pr
 
 
 # ── task sets: rows with a question, a database and gold queries ─────────────────────────────────────────────────────
-# As it is loaded, a task of kind sql holds the question (statement), the script of its database (setup) or the path of
-# its file (tags), and one hidden test: the gold query, or several as a JSON list. `prepare` makes of it the task that
-# is asked.
+# As it is loaded, a task of kind sql holds the question (statement), its database (setup: the path of a file, else a
+# script) and a hidden test for each gold query. `SqlGrader.prepare` makes of it the SqlTask that is asked.
 
 GRETEL = "gretelai/synthetic_text_to_sql"
 
@@ -128,7 +127,7 @@ def gretel(options: Options, about: dict[str, Any]) -> Iterator[Task]:
                 about["left_out"]["without a question, a database or a gold query"] += 1
                 continue
             tags = {"domain": row["domain"] or "", "complexity": row["sql_complexity"] or ""}
-            yield _task(f"gretel-{row['id']}", row["sql_prompt"], [row["sql"]], script=row["sql_context"], tags=tags)
+            yield _task(f"gretel-{row['id']}", row["sql_prompt"], [row["sql"]], row["sql_context"], tags)
 
 
 ROW = ("id", "db", "question", "gold_sql")
@@ -176,22 +175,17 @@ def _own_row(row: Any, folder: Path, where: str) -> Task:
     question = f"{row['question'].strip()}\n\nHint: {evidence.strip()}" if evidence.strip() else row["question"]
     for db in (str(folder / row["db"]), row["db"]):
         if is_file(db):
-            return _task(row["id"], question, golds, file=db, tags={"db": Path(db).stem})
+            return _task(row["id"], question, golds, db, {"db": Path(db).stem})
     if not re.search(r"\s", row["db"].strip()):
         raise TaskError(
             f"{where}: db: there is no file {row['db']}; give a path from {folder} or from here, or a script"
         )
-    return _task(row["id"], question, golds, script=row["db"])
+    return _task(row["id"], question, golds, row["db"], {})
 
 
-def _task(
-    task_id: str, question: str, golds: list[str], script: str = "", file: str = "", tags: dict[str, str] | None = None
-) -> Task:
-    hidden = Test(golds[0] if len(golds) == 1 else dumps(golds), source="private")
-    return Task(
-        id=task_id, title=question.strip()[:80], statement=question, kind="sql", visible=(), hidden=(hidden,),
-        setup=script, reference=file, tags=tags or {},
-    )  # fmt: skip
+def _task(task_id: str, question: str, golds: list[str], database: str, tags: dict[str, str]) -> Task:
+    hidden = tuple(Test(gold, source="private") for gold in golds)
+    return Task(task_id, question.strip()[:80], question, "sql", (), hidden, setup=database, tags=tags)
 
 
 SETS: dict[str, Reader] = {GRETEL: gretel}  # yours: one function, one name
@@ -240,20 +234,30 @@ class Unusable(NamedTuple):
     reason: str
 
 
+@dataclass(frozen=True)
+class SqlTask(Task):
+    """A question as it is asked, with the tables in its statement. Its one hidden test holds the gold queries and the
+    digest of the database, so that a change of either makes it another task."""
+
+    database: str = ""  # the path of a SQLite file, else a script that makes one
+    golds: tuple[str, ...] = ()  # queries of which each is right
+
+    def shown(self) -> Task:
+        return Task.shown(replace(self, database="", golds=()))
+
+
 class SqlGrader:
     """Stands where the grader stands: a reply's fitness is its cell F1, and a pass is an exact match."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
-        self.databases: dict[str, str] = {}  # task id -> path or script
 
-    async def prepare(self, row: Task) -> Task | Unusable:
-        """The task that is asked: with the tables in its statement, and the digest of its database in its test."""
-        database = row.reference or row.setup
+    async def prepare(self, row: Task) -> SqlTask | Unusable:
+        """The task that is asked, of a row as it was loaded."""
+        database, golds = row.setup, tuple(test.input for test in row.hidden)
         made = await self.bench.database(database)
         if isinstance(made, Result):
             return Unusable("database cannot be made")
-        golds = golds_of(row)
         if not any(is_query(gold) is not False for gold in golds):
             return Unusable("gold is no query")
         gold = await self.bench.gold(database, golds)
@@ -262,26 +266,22 @@ class SqlGrader:
         tables = await self.bench.show(database)
         if not tables.rows:
             return Unusable("database cannot be shown")
-        self.databases[row.id] = database
         statement = f"A SQLite database:\n\n{described(tables.rows)}\n\nQuestion: {row.statement.strip()}"
-        hidden = tuple(test._replace(output=made.digest) for test in row.hidden)
-        return Task(row.id, row.title, statement, "sql", (), hidden, tags=row.tags)
+        hidden = Test(golds[0] if len(golds) == 1 else dumps(golds), made.digest, "private")
+        return SqlTask(
+            row.id, row.title, statement, "sql", (), (hidden,), tags=row.tags, database=database, golds=golds
+        )
 
     async def grade(self, reply: str, task: Task) -> Grade:
-        database = self.databases[task.id]
-        gold = await self.bench.gold(database, golds_of(task))
+        assert isinstance(task, SqlTask), "tasks to be asked come from prepare"
+        gold = await self.bench.gold(task.database, task.golds)
         code = extract_sql(reply)
-        result = Result(None, "no_code") if code is None else await self.bench.ask(database, code)
+        result = Result(None, "no_code") if code is None else await self.bench.ask(task.database, code)
         found = worth(gold, result)
         passed = found.exact_match is True
         outcome = result.outcome if not found.executes else "pass" if passed else "wrong_answer"
         letter, cpu = LETTERS[outcome], round(result.cpu_seconds, 6)
         return Grade(code, found.cell_f1 or 0.0, passed, outcome, "", letter, clip(result.error), cpu_seconds=cpu)
-
-
-def golds_of(task: Task) -> list[str]:
-    text = task.hidden[0].input
-    return json.loads(text) if text.startswith("[") else [text]
 
 
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────

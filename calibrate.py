@@ -32,6 +32,7 @@ import sys
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -263,8 +264,7 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
     identity = log.config["identity"]
     sheet, left_out = Sheet(log), Counter[str]()
     missing = set(choice.programs)
-    about: dict[str, Any] = {}
-    tasks = load_again(identity, spare=True, about=about)
+    tasks = load_again(identity, spare=True)
     # The set has generated tests as soon as one task has; the tests of all tasks might not fit in memory.
     ours = (task for task in tasks if task.id in choice.programs)
     held: list[Task] = []
@@ -526,11 +526,11 @@ async def _ask_judge(log: Log, a: argparse.Namespace, most: int, walk: Any) -> N
     budget = Budget(a, log)
     async with policy_of(a, a.model, budget.record) as policy:
         server = await policy.probe()
-        identity = _judge_identity(a, server["model"])
+        identity = _judge_identity(a, server.model)
         log.settle(identity, {})
         config = {"command": "calibrate.py --judge", "identity": identity, "plan": {}}
-        log.write_json("config.json", {**config, "server": server, "price": a.price})
-        for line in (*server["facts"], *server["warnings"]):
+        log.write_json("config.json", {**config, "server": asdict(server), "price": a.price})
+        for line in (*server.facts, *server.warnings):
             note(f"server: {line}")
         watch = Watch(most - len(log), a.concurrency, "")
         async with sampling(log, policy, JudgeGrader(), a, budget, watch) as session:

@@ -29,6 +29,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,14 +51,14 @@ from commands.shared import (
     versions,
     without_login,
 )
-from endpoint import FakePolicy
+from endpoint import FakePolicy, Probe
 from faults import DONE, ENDPOINT, BadInput, EndpointFault, RecordsError, TaskError
 from figures.plan import make_plan, plan_digest, wants_full_budget
 from measure import graded, measure
 from records import EVENTS, Folder, Log, dumps, flag
 from session import Session, each
 from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm
-from tasks import load
+from tasks import Tasks, load
 from tasksets.task import Task, card
 from telling.page import page
 
@@ -200,9 +201,8 @@ async def experiment(log: Log, a: argparse.Namespace, session: Session, watch: W
     await each(tasks_of(a), one, at_once=max(8, a.concurrency))
 
 
-def tasks_of(a: argparse.Namespace, about: dict[str, Any] | None = None) -> Iterator[Task]:
-    return load(a.tasks, a.limit, a.seed, bundle=a.bundle, revision=a.revision, about=about,
-                keep_overlap=a.as_published)  # fmt: skip
+def tasks_of(a: argparse.Namespace) -> Tasks:
+    return load(a.tasks, a.limit, a.seed, bundle=a.bundle, revision=a.revision, keep_overlap=a.as_published)
 
 
 # ── before it: what is asked for, and what is known ──────────────────────────────────────────────────────────────────
@@ -210,11 +210,11 @@ def tasks_of(a: argparse.Namespace, about: dict[str, Any] | None = None) -> Iter
 
 def survey(a: argparse.Namespace) -> dict[str, Any]:
     """A first walk over the tasks, that keeps none: how many, what was left out, how long the prompts are."""
-    about: dict[str, Any] = {}
-    lengths = [len(bare(task.shown(), a.style).messages[-1]["content"]) for task in tasks_of(a, about)]
+    tasks = tasks_of(a)
+    lengths = [len(bare(task.shown(), a.style).messages[-1]["content"]) for task in tasks]
     if not lengths:
         raise TaskError(f"{a.tasks} holds no task that can be used: name another with --tasks")
-    return {**about, "asked": len(lengths), "prompt_characters": sum(lengths)}
+    return {**tasks.about.row(), "asked": len(lengths), "prompt_characters": sum(lengths)}
 
 
 def identity_of(a: argparse.Namespace, model: str | None, data: dict[str, Any]) -> dict[str, Any]:
@@ -248,7 +248,7 @@ async def sample(log: Log, a: argparse.Namespace, data: dict[str, Any]) -> None:
     budget = Budget(a, log)
     async with FakePolicy(log=budget.record) if a.dry_run else policy_of(a, a.model, budget.record) as policy:
         server = await policy.probe()
-        changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
+        changed = log.settle(identity_of(a, server.model, data), plan_of(a))
         async with Grader(workers=a.workers, as_published=a.as_published) as grader:
             plan = write_down(log, a, data, server, grader, changed)
             note(report.plan_text(log.config, plan))
@@ -261,15 +261,15 @@ async def sample(log: Log, a: argparse.Namespace, data: dict[str, Any]) -> None:
     log.write_json("config.json", {**log.config, "ended": time.time()})
 
 
-def config_of(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
+def config_of(a: argparse.Namespace, data: dict[str, Any], server: Probe) -> dict[str, Any]:
     """config.json: the flags in their three classes, and all else that a number may depend on."""
     return {
-        "identity": identity_of(a, server["model"], data),
+        "identity": identity_of(a, server.model, data),
         "plan": plan_of(a),
         "free": {**{name: getattr(a, name) for name in FREE}, "base_url": [without_login(u) for u in a.base_url or ()]},
         "versions": versions(),
         "data": data,
-        "server": server,
+        "server": asdict(server),
         "grades": "attempts",
         "price": a.price,
         "command": "run.py",
@@ -280,7 +280,7 @@ def config_of(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any
 
 
 def write_down(
-    log: Log, a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any], grader: Any, changed: list[str]
+    log: Log, a: argparse.Namespace, data: dict[str, Any], server: Probe, grader: Any, changed: list[str]
 ) -> dict[str, Any]:
     """config.json and plan.json, before the first sample; later what has grown, as an amendment: the plan now."""
     old = log.config if log.begun else {}
@@ -330,7 +330,7 @@ def make(a: argparse.Namespace, folder: Folder) -> int:
 def plan_only(a: argparse.Namespace, data: dict[str, Any]) -> int:
     """--plan: what it would ask, probe included, and nothing written."""
 
-    async def ask() -> dict[str, Any]:
+    async def ask() -> Probe:
         async with FakePolicy() if a.dry_run else policy_of(a, a.model, lambda event: None) as policy:
             return await policy.probe()
 

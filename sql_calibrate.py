@@ -34,6 +34,7 @@ import textwrap
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,6 +54,7 @@ from commands.shared import (
     versions,
     without_login,
 )
+from endpoint import Probe
 from faults import DONE, ENDPOINT, GRADER, EndpointFault, GraderFault, RecordsError, TaskError
 from figures.plan import plan_digest
 from grading.grade import LETTERS, Grade, clip
@@ -63,8 +65,8 @@ from measure import RULE
 from records import Folder, Log, dumps
 from session import Session, each
 from swarm import Attempt, Prompt, Seat, swarm
-from tasks import Reader, fetch, jsonl_rows, load, parquet_cells
-from tasksets.task import Options, Task, Test, card
+from tasks import Reader, Tasks, fetch, jsonl_rows, parquet_cells
+from tasksets.task import About, Options, Task, Test, card
 from telling.curves import areas, bucket_table, curve, plot
 from telling.words import hill_line, plural
 
@@ -117,15 +119,15 @@ FREE = "base_url concurrency workers request_timeout give_up_after stop_after pr
 GRETEL = "gretelai/synthetic_text_to_sql"
 
 
-def gretel(options: Options, about: dict[str, Any]) -> Iterator[Task]:
+def gretel(options: Options, about: About) -> Iterator[Task]:
     """The test split of Gretel's synthetic text-to-SQL: every row brings its own CREATE and INSERT statements."""
-    about["licence"] = "Apache-2.0"
+    about.licence = "Apache-2.0"
     columns = ("id", "domain", "sql_complexity", "sql_prompt", "sql_context", "sql")
     for path in fetch(GRETEL, "main", ("*test*.parquet",), options, about):
         for cells in parquet_cells(path, columns, batch_rows=64):
             row = {name: cell.as_py() for name, cell in cells.items()}
             if not all(isinstance(row[name], str) and row[name].strip() for name in columns[3:]):
-                about["left_out"]["without a question, a database or a gold query"] += 1
+                about.left_out["without a question, a database or a gold query"] += 1
                 continue
             tags = {"domain": row["domain"] or "", "complexity": row["sql_complexity"] or ""}
             yield _task(f"gretel-{row['id']}", row["sql_prompt"], [row["sql"]], script=row["sql_context"], tags=tags)
@@ -134,7 +136,7 @@ def gretel(options: Options, about: dict[str, Any]) -> Iterator[Task]:
 ROW = ("id", "db", "question", "gold_sql")
 
 
-def own_rows(path: Path, options: Options, about: dict[str, Any]) -> Iterator[Task]:
+def own_rows(path: Path, options: Options, about: About) -> Iterator[Task]:
     """Questions of your own: a .jsonl file with one object a line.
 
     field     required  what
@@ -289,8 +291,9 @@ def golds_of(task: Task) -> list[str]:
 
 def loaded(a: argparse.Namespace) -> tuple[list[Task], dict[str, Any]]:
     """All rows of the task set in the seeded order, and what is known about them."""
-    about: dict[str, Any] = {}
-    return list(load(a.tasks, None, a.seed, revision=a.revision, about=about, sets=SETS, own_file=own_rows)), about
+    read = SETS.get(a.tasks) or partial(own_rows, Path(a.tasks))
+    tasks = Tasks(a.tasks, read, Options(a.seed, revision=a.revision))
+    return list(tasks), tasks.about.row()
 
 
 async def survey(
@@ -367,7 +370,7 @@ async def sample(log: Log, a: argparse.Namespace) -> None:
             return note("nothing is left to ask")
         async with policy_of(a, a.model, budget.record) as policy:
             server = await policy.probe()
-            changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
+            changed = log.settle(identity_of(a, server.model, data), plan_of(a))
             write_down(log, a, data, server, inner, changed)
             note(say_plan(a, data, server))
             watch = Watch(data["asked"] * a.base_samples - len(log), a.concurrency, "matched")
@@ -377,7 +380,7 @@ async def sample(log: Log, a: argparse.Namespace) -> None:
 
 
 def write_down(
-    log: Log, a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any], grader: Any, changed: list[str]
+    log: Log, a: argparse.Namespace, data: dict[str, Any], server: Probe, grader: Any, changed: list[str]
 ) -> None:
     """config.json and plan.json, before the first sample; later what has grown, as an amendment."""
     now, old = time.time(), log.read("config.json") if log.begun else None
@@ -398,12 +401,12 @@ def write_down(
         first["amendments"].append({"time": now, "after_attempts": len(log), "changed": changed, "plan": plan})
     log.write_json("plan.json", first)
     config = {
-        "identity": identity_of(a, server["model"], data),
+        "identity": identity_of(a, server.model, data),
         "plan": plan_of(a),
         "free": {**{name: getattr(a, name) for name in FREE}, "base_url": [without_login(u) for u in a.base_url or ()]},
         "versions": versions(),
         "data": data,
-        "server": server,
+        "server": asdict(server),
         "tier": grader.tier,
         "rules": grader.rules,
         "grades": "attempts",
@@ -417,7 +420,7 @@ def write_down(
     log.write_json("config.json", config)
 
 
-def say_plan(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any]) -> str:
+def say_plan(a: argparse.Namespace, data: dict[str, Any], server: Probe) -> str:
     """What is going to be asked, and of whom."""
     calls = data["asked"] * a.base_samples
     given, made = a.base_samples * data["prompt_characters"] // 3, calls * a.max_tokens  # three characters a token
@@ -430,10 +433,10 @@ def say_plan(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any]
             *data["notes"],
             f"calls: {calls:,} ({a.base_samples} a question)",
             f"tokens: at most {made:,} out, about {given:,} in{usd}",
-            f"policy: {server['model']}, temperature {a.temperature:g}, top_p {a.top_p:g}, {a.max_tokens:,} tokens a "
+            f"policy: {server.model}, temperature {a.temperature:g}, top_p {a.top_p:g}, {a.max_tokens:,} tokens a "
             f"reply, thinking {a.thinking}",
-            *(f"server: {line}" for line in server["facts"]),
-            *(f"warning: {line}" for line in server["warnings"]),
+            *(f"server: {line}" for line in server.facts),
+            *(f"warning: {line}" for line in server.warnings),
         ]
     )
 

@@ -271,8 +271,7 @@ async def grade(log: Log, choice: Choice, args: Args, graded: list[Graded], foun
     identity = log.config["identity"]
     sheet, left_out = Sheet(log), Counter[str]()
     missing = set(choice.programs)
-    about: dict[str, Any] = {}
-    tasks = load_again(identity, spare=True, about=about)
+    tasks = load_again(identity, spare=True)
     # The set has generated tests as soon as one task has; the tests of all tasks might not fit in memory.
     ours = (task for task in tasks if task.id in choice.programs)
     held: list[Task] = []
@@ -533,10 +532,10 @@ async def _ask_judge(log: Log, args: Args, most: int, walk: Any) -> None:
     budget = Budget(args, log)
     async with policy_of(args, budget.record) as policy:
         server = await policy.probe()
-        identity = _judge_identity(args, server["model"])
+        identity = _judge_identity(args, server.model)
         log.settle(identity, {})
         log.write_json("config.json", config_of(args, "calibrate.py --judge", identity, {}, {}, server))
-        for line in (*server["facts"], *server["warnings"]):
+        for line in (*server.facts, *server.warnings):
             note(f"server: {line}")
         watch = Watch(most - len(log), args.concurrency, "")
         async with sampling(log, Worker(policy, JudgeGrader()), args.seed, budget, watch) as session:

@@ -38,7 +38,7 @@ from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_unreadable, opened, write_down
 from commands.regrade import regrade
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
-from endpoint import FakePolicy
+from endpoint import FakePolicy, Probe
 from faults import DONE, BadInput, RecordsError, TaskError
 from figures.plan import make_plan, wants_full_budget
 from figures.settings import Asking, Free, Identity, Plan, flag, setting, values_of
@@ -47,7 +47,7 @@ from records import EVENTS, Folder, Log, dumps
 from report import plan_text, text
 from session import Session, Worker, each
 from swarm import ARMS, Attempt, bare, swarm
-from tasks import load
+from tasks import Tasks, load
 from tasksets.task import Task, card
 from telling.page import page
 
@@ -146,8 +146,8 @@ async def experiment(log: Log, args: Args, session: Session, watch: Watch) -> No
     await each(tasks_of(args), one, at_once=max(8, args.concurrency))
 
 
-def tasks_of(args: Args, about: dict[str, Any] | None = None) -> Iterator[Task]:
-    return load(args.tasks, args.limit, args.seed, bundle=args.bundle, revision=args.revision, about=about,
+def tasks_of(args: Args) -> Tasks:
+    return load(args.tasks, args.limit, args.seed, bundle=args.bundle, revision=args.revision,
                 keep_overlap=args.as_published)  # fmt: skip
 
 
@@ -156,20 +156,20 @@ def tasks_of(args: Args, about: dict[str, Any] | None = None) -> Iterator[Task]:
 
 def survey(args: Args) -> dict[str, Any]:
     """A first walk over the tasks, that keeps none: how many, what was left out, how long the prompts are."""
-    about: dict[str, Any] = {}
-    lengths = [len(bare(task.shown(), args.style).messages[-1]["content"]) for task in tasks_of(args, about)]
+    tasks = tasks_of(args)
+    lengths = [len(bare(task.shown(), args.style).messages[-1]["content"]) for task in tasks]
     if not lengths:
         raise TaskError(f"{args.tasks} holds no task that can be used: name another with --tasks")
-    return {**about, "asked": len(lengths), "prompt_characters": sum(lengths)}
+    return {**tasks.about.row(), "asked": len(lengths), "prompt_characters": sum(lengths)}
 
 
 def identity_of(args: Args, model: str | None, data: dict[str, Any]) -> dict[str, Any]:
     return {**values_of(args, Identity), "model": model, "revision": data["revision"]}
 
 
-def planned(args: Args, data: dict[str, Any], server: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def planned(args: Args, data: dict[str, Any], server: Probe) -> tuple[dict[str, Any], dict[str, Any]]:
     """config.json and plan.json of a run with these settings."""
-    config = config_of(args, COMMAND, identity_of(args, server["model"], data), values_of(args, Plan), data, server,
+    config = config_of(args, COMMAND, identity_of(args, server.model, data), values_of(args, Plan), data, server,
                        args.dry_run)  # fmt: skip
     return config, make_plan(config, data["asked"], data["median_rating"])
 
@@ -195,7 +195,7 @@ async def sample(log: Log, args: Args, data: dict[str, Any]) -> None:
     budget = Budget(args, log, args.verbose)
     async with asked(args, budget.record) as policy:
         server = await policy.probe()
-        changed = log.settle(identity_of(args, server["model"], data), values_of(args, Plan))
+        changed = log.settle(identity_of(args, server.model, data), values_of(args, Plan))
         async with Grader(workers=args.workers, as_published=args.as_published) as grader:
             config, plan = planned(args, data, server)
             config |= {"tier": grader.tier, "rules": grader.rules}
@@ -238,7 +238,7 @@ def make(args: Args, folder: Folder) -> int:
 def plan_only(args: Args, data: dict[str, Any]) -> int:
     """--plan: what it would ask, probe included, and nothing written."""
 
-    async def ask() -> dict[str, Any]:
+    async def ask() -> Probe:
         async with asked(args, lambda event: None) as policy:
             return await policy.probe()
 

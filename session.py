@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Literal, NamedTuple, Protocol
 
 from endpoint import Reply
@@ -235,5 +235,5 @@ async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[Any, Any, N
         raise gravest(_leaves(several)) from None
     finally:
         async with reading:  # a thread may be in the middle of a task
-            if isinstance(tasks, Generator):
+            if hasattr(tasks, "close"):
                 tasks.close()

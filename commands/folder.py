@@ -16,11 +16,13 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from commands.console import note, without_login
 from commands.flags import VERSION
+from endpoint import Probe
 from faults import DONE, ENDPOINT, LIMIT, RecordsError
 from figures.plan import plan_digest
 from figures.settings import Asking, Free, values_of
@@ -61,7 +63,7 @@ def config_of(
     identity: Mapping[str, Any],
     plan: Mapping[str, Any],
     data: Mapping[str, Any],
-    server: Mapping[str, Any],
+    server: Probe,
     dry_run: bool = False,
 ) -> dict[str, Any]:
     """config.json: the flags in their three classes, and all else that a number may depend on."""
@@ -72,7 +74,7 @@ def config_of(
         "free": free,
         "versions": versions(),
         "data": data,
-        "server": server,
+        "server": asdict(server),
         "grades": "attempts",
         "price": args.price,
         "command": command,

@@ -18,6 +18,7 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sql_calibrate
+from figures.settings import Free, ordered
 from grader import Grader
 from grading import sandbox, sql
 from grading.sql import (
@@ -47,7 +49,7 @@ from grading.sql import (
 from records import Folder
 from sql_calibrate import score
 from swarm import Slot
-from tasks import load
+from tasks import Tasks
 from tasksets.task import Options
 from tests.support.hub import Repo, serve
 from tests.support.mock_endpoint import serving
@@ -1157,9 +1159,9 @@ def paid(out: Path) -> list[Slot]:
 
 def test_every_flag_is_of_one_class():
     groups = {group.title: [a.dest for a in group._group_actions] for group in sql_calibrate.flags()._action_groups}
-    assert groups["identity"] == sql_calibrate.IDENTITY
-    assert groups["plan"] == sql_calibrate.PLAN
-    assert groups["free"] == sql_calibrate.FREE
+    assert groups["identity"] == ordered(sql_calibrate.SqlIdentity)
+    assert groups["plan"] == ordered(sql_calibrate.SqlPlan)
+    assert groups["free"] == ordered(Free)
 
 
 # What attempts on disk were asked under: `prepare` may never give a question another digest.
@@ -1179,7 +1181,7 @@ ASKED = [
 
 def test_a_question_keeps_its_digest_and_shows_no_gold(databases):
     path = Path(own(databases / "asked.jsonl", [row for row, _ in ASKED]))
-    rows = {row.id: row for row in load(str(path), None, 0, sets=sql_calibrate.SETS, own_file=sql_calibrate.own_rows)}
+    rows = {row.id: row for row in Tasks(str(path), partial(sql_calibrate.own_rows, path), Options())}
 
     async def work(grader: Grader) -> None:
         prepared = sql_calibrate.SqlGrader(Bench(grader))

@@ -34,20 +34,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from commands.console import note, say
 from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling
-from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
+from commands.sampling import Budget, Walk, Watch, conduct, guarded, nothing_left, policy_of, sampling
 from faults import DONE, BadInput
-from figures.settings import Asked, Asking, Free, count, names, number, setting, values_of
+from figures.settings import Asked, Asking, Free, Row, count, names, number, setting, values_of
 from figures.table import tabulate
+from grader import Grader
 from grading.grade import LETTERS, Grade, rules_of
 from measure import RULE, graded
 from records import CHECKS, Folder, Log, dumps
 from session import Session, Worker, each
-from swarm import Attempt, Prompt, Slot, fenced, same_program
+from swarm import Attempt, Flow, Prompt, Slot, fenced, same_program
 from tasks import load_again
 from tasksets.task import Task, Test, card
 from telling.curves import area, areas, bucket_table, curve, plot
@@ -182,7 +183,7 @@ def choose(folder: Folder, args: Args) -> Choice:
     return Choice(programs, children, counts)
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     return sha256(dumps(value, sort_keys=True).encode()).hexdigest()
 
 
@@ -247,14 +248,13 @@ class Sheet:
                 key = row["task_id"], row["program"], row["tests"]
                 self.letters[key], self.rules[key] = row["letters"], row["rules"]
 
-    async def run(self, grader: Any, task: Task, one: Saved, name: str, tests: tuple[Test, ...], stop: bool) -> str:
+    async def run(self, grader: Grader, task: Task, one: Saved, name: str, tests: tuple[Test, ...], stop: bool) -> str:
         """A letter a test, from disk where these rules have run them."""
         key = task.id, one.program, name
         if self.rules.get(key) != grader.rules:
             attempt = self.log.get(one.slot)
             assert attempt is not None and attempt.code is not None
-            how = {"timeout": task.timeout, "functions": task.functions, "stop_at_first": stop}
-            results = await grader.run(attempt.code, tests, task.kind, task.setup, **how)
+            results = await grader.run(attempt.code, tests, task.kind, task.setup, stop, task.timeout, task.functions)
             letters = "".join(LETTERS[result.outcome] for result in results)
             row = {"task_id": task.id, "task_sha": task.digest, "program": one.program, "tests": name}
             seconds = round(sum(result.cpu_seconds for result in results), 6)
@@ -264,10 +264,8 @@ class Sheet:
         return self.letters[key]
 
 
-async def grade(log: Log, choice: Choice, args: Args, graded: list[Graded], found: dict[str, Any]) -> None:
+async def grade(log: Log, choice: Choice, args: Args, graded: list[Graded], found: Row) -> None:
     """Run the chosen programs on their tests; fills `graded`, and `found` with the mode and what was left out."""
-    from grader import Grader
-
     identity = log.config["identity"]
     sheet, left_out = Sheet(log), Counter[str]()
     missing = set(choice.programs)
@@ -332,7 +330,7 @@ async def grade(log: Log, choice: Choice, args: Args, graded: list[Graded], foun
 # ── what comes out ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def recorded(choice: Choice) -> dict[str, Any]:
+def recorded(choice: Choice) -> Row:
     """The curve of the records alone. A pass includes the visible tests, so it says nothing below the top."""
     made = curve((one.fitness, one.passed, task) for task, those in choice.programs.items() for one in those)
     made["verdict"] = "not_estimable"
@@ -352,7 +350,7 @@ def key_of(choice: Choice, args: Args, as_published: bool) -> str:
     return _digest([chosen, choice.counts, ran])
 
 
-def settings_of(args: Args) -> dict[str, Any]:
+def settings_of(args: Args) -> Row:
     names = ("population", "arms", "per_task", "min_fitness_tests", "min_target_tests", "seed", "records")
     return {name: getattr(args, name) for name in names}
 
@@ -365,7 +363,7 @@ def calibrate(args: Args, choice: Choice) -> int:
     if old.get("key") == key:
         return DONE
     graded: list[Graded] = []
-    found: dict[str, Any] = {"mode": "records", "tests": "fitness and passes as recorded", "left_out": {}}
+    found: Row = {"mode": "records", "tests": "fitness and passes as recorded", "left_out": {}}
     if not args.records:
         with Log(args.out) as log:
             code = conduct(grade(log, choice, args, graded, found), log, telling="")
@@ -384,7 +382,7 @@ def calibrate(args: Args, choice: Choice) -> int:
     return DONE
 
 
-def text(made: dict[str, Any]) -> str:
+def text(made: Row) -> str:
     """The tables and the one line, within 80 columns."""
     out: list[str] = []
     if "fitness" in made:
@@ -520,21 +518,22 @@ def judge(args: Args, choice: Choice) -> int:
     return code
 
 
-def _judge_identity(args: Args, model: str | None) -> dict[str, Any]:
+def _judge_identity(args: Args, model: str | None) -> Row:
     return {**values_of(args, Asked), "seed": args.seed, "model": model}
 
 
-def _once(slot: Slot, prompt: Prompt) -> Any:
+def _once(slot: Slot, prompt: Prompt) -> Flow:
     yield [(slot, prompt)]
 
 
-async def _ask_judge(log: Log, args: Args, most: int, walk: Any) -> None:
+async def _ask_judge(log: Log, args: Args, most: int, walk: Walk) -> None:
     budget = Budget(args, log)
     async with policy_of(args, budget.record) as policy:
         server = await policy.probe()
         identity = _judge_identity(args, server.model)
         log.settle(identity, {})
-        log.write_json("config.json", config_of(args, "calibrate.py --judge", identity, {}, {}, server))
+        judged_tasks = Folder(args.out).config["data"]
+        log.write_json("config.json", config_of(args, "calibrate.py --judge", identity, {}, judged_tasks, server))
         for line in (*server.facts, *server.warnings):
             note(f"server: {line}")
         watch = Watch(most - len(log), args.concurrency, "")
@@ -543,7 +542,7 @@ async def _ask_judge(log: Log, args: Args, most: int, walk: Any) -> None:
     ended(log)
 
 
-def judged(rows: list[tuple[Saved, Attempt]], model: str | None) -> dict[str, Any]:
+def judged(rows: list[tuple[Saved, Attempt]], model: str | None) -> Row:
     """The judge's curve, AUC and Brier score over the replies that name a number, the visible fitness's AUC beside."""
     good = [(one, answer) for one, answer in rows if answer.outcome == "judged"]
     made = curve(
@@ -567,7 +566,7 @@ def judged(rows: list[tuple[Saved, Attempt]], model: str | None) -> dict[str, An
     }
 
 
-def _judged_row(one: Saved, answer: Attempt) -> dict[str, Any]:
+def _judged_row(one: Saved, answer: Attempt) -> Row:
     """A line of judge.jsonl: the slot judged, what the judge said, and what was true."""
     said = answer.fitness if answer.outcome == "judged" else None
     return {**one.slot._asdict(), "program": one.program, "probability": said, "outcome": answer.outcome,

@@ -30,18 +30,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import export
 from commands.console import note, say, wants_colour
 from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_unreadable, opened, write_down
 from commands.regrade import regrade
-from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
-from endpoint import FakePolicy, Probe
+from commands.sampling import Budget, Listener, Watch, conduct, guarded, nothing_left, policy_of, sampling
+from endpoint import FakePolicy, Policy, Probe
 from faults import DONE, BadInput, RecordsError, TaskError
 from figures.plan import make_plan, wants_full_budget
-from figures.settings import Asking, Free, Identity, Plan, flag, setting, values_of
+from figures.settings import Asking, Config, Data, Free, Identity, Plan, Row, flag, setting, values_of
 from measure import graded, measure
 from records import EVENTS, Folder, Log, dumps
 from report import plan_text, text
@@ -154,27 +154,28 @@ def tasks_of(args: Args) -> Tasks:
 # ── before it: what is asked for, and what is known ──────────────────────────────────────────────────────────────────
 
 
-def survey(args: Args) -> dict[str, Any]:
+def survey(args: Args) -> Data:
     """A first walk over the tasks, that keeps none: how many, what was left out, how long the prompts are."""
     tasks = tasks_of(args)
     lengths = [len(bare(task.shown(), args.style).messages[-1]["content"]) for task in tasks]
     if not lengths:
         raise TaskError(f"{args.tasks} holds no task that can be used: name another with --tasks")
-    return {**tasks.about.row(), "asked": len(lengths), "prompt_characters": sum(lengths)}
+    return cast(Data, {**tasks.about.row(), "asked": len(lengths), "prompt_characters": sum(lengths)})
 
 
-def identity_of(args: Args, model: str | None, data: dict[str, Any]) -> dict[str, Any]:
+def identity_of(args: Args, model: str | None, data: Data) -> Row:
+    """With the model and the revision that were found."""
     return {**values_of(args, Identity), "model": model, "revision": data["revision"]}
 
 
-def planned(args: Args, data: dict[str, Any], server: Probe) -> tuple[dict[str, Any], dict[str, Any]]:
+def planned(args: Args, data: Data, server: Probe) -> tuple[Config, Row]:
     """config.json and plan.json of a run with these settings."""
     config = config_of(args, COMMAND, identity_of(args, server.model, data), values_of(args, Plan), data, server,
                        args.dry_run)  # fmt: skip
     return config, make_plan(config, data["asked"], data["median_rating"])
 
 
-def hold_against(config: dict[str, Any], args: Args, parser: Flags[Args]) -> None:
+def hold_against(config: Config, args: Args, parser: Flags[Args]) -> None:
     """--reuse and --regrade tell what the folder holds: BadInput for a flag that asks for anything else."""
     held = {**config["identity"], **config["plan"], "margin": args.margin}  # another margin is another question
     for each_setting in (*fields(Identity), *fields(Plan)):
@@ -188,13 +189,13 @@ def hold_against(config: dict[str, Any], args: Args, parser: Flags[Args]) -> Non
 # ── doing ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def sample(log: Log, args: Args, data: dict[str, Any]) -> None:
+async def sample(log: Log, args: Args, data: Data) -> None:
     """Everything that costs: probe, plan, then the experiment. It fills the folder; the report is told from there."""
     from grader import Grader
 
     budget = Budget(args, log, args.verbose)
-    async with asked(args, budget.record) as policy:
-        server = await policy.probe()
+    async with policy(args, budget.record) as asked:
+        server = await asked.probe()
         changed = log.settle(identity_of(args, server.model, data), values_of(args, Plan))
         async with Grader(workers=args.workers, as_published=args.as_published) as grader:
             config, plan = planned(args, data, server)
@@ -203,15 +204,15 @@ async def sample(log: Log, args: Args, data: dict[str, Any]) -> None:
             note(plan_text(config, plan))
             watch = Watch(plan["calls"]["largest"] - len(log), args.concurrency)
             try:
-                async with sampling(log, Worker(policy, grader), args.seed, budget, watch) as session:
+                async with sampling(log, Worker(asked, grader), args.seed, budget, watch) as session:
                     await experiment(log, args, session, watch)
             finally:
                 log.append(EVENTS, {"event": "grader", "time": round(time.time(), 3), **grader.counts})
     ended(log)
 
 
-def asked(args: Args, log: Any) -> Any:
-    """The policy, to be entered."""
+def policy(args: Args, log: Listener) -> FakePolicy | Policy:
+    """To be entered: the endpoint's, or the fake one of a dry run."""
     return FakePolicy(log=log) if args.dry_run else policy_of(args, log, args.as_published)
 
 
@@ -235,12 +236,12 @@ def make(args: Args, folder: Folder) -> int:
         return conduct(sample(log, args, data), log)
 
 
-def plan_only(args: Args, data: dict[str, Any]) -> int:
+def plan_only(args: Args, data: Data) -> int:
     """--plan: what it would ask, probe included, and nothing written."""
 
     async def ask() -> Probe:
-        async with asked(args, lambda event: None) as policy:
-            return await policy.probe()
+        async with policy(args, lambda event: None) as asked:
+            return await asked.probe()
 
     say(plan_text(*planned(args, data, asyncio.run(ask()))))
     return DONE

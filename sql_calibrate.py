@@ -34,7 +34,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from commands.console import note, say
 from commands.flags import Flags
@@ -43,7 +43,8 @@ from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, pol
 from endpoint import Probe
 from faults import DONE, TaskError
 from figures.plan import SCHEMA_VERSION
-from figures.settings import Asked, Asking, Free, count, setting, values_of
+from figures.settings import Asked, Asking, Config, Data, Free, Row, count, setting, values_of
+from grader import Grader
 from grading.grade import LETTERS, Grade, clip
 from grading.sql import Bench, Result, extract_sql, is_file, is_query, worth
 from grading.sql import SqlGrade as SqlGrade
@@ -278,18 +279,16 @@ class SqlGrader:
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def loaded(args: Args) -> tuple[list[Task], dict[str, Any]]:
+def loaded(args: Args) -> tuple[list[Task], About]:
     """All rows of the task set in the seeded order, and what is known about them."""
     read = SETS.get(args.tasks) or partial(own_rows, Path(args.tasks))
     tasks = Tasks(args.tasks, read, Options(args.seed, revision=args.revision))
-    return list(tasks), tasks.about.row()
+    return list(tasks), tasks.about
 
 
-async def survey(
-    args: Args, grader: SqlGrader, rows: list[Task], about: dict[str, Any]
-) -> tuple[list[Task], dict[str, Any]]:
+async def survey(args: Args, grader: SqlGrader, rows: list[Task], about: About) -> tuple[list[Task], Data]:
     """The questions that are asked: the first --limit of the rows whose gold query tells right from wrong."""
-    left_out, tasks, looked_at = Counter(about["left_out"]), list[Task](), 0
+    left_out, tasks, looked_at = Counter(about.left_out), list[Task](), 0
     room = asyncio.Semaphore(16)
     note(f"running the gold queries of {min(args.limit, len(rows)):,} questions or more")
 
@@ -315,7 +314,7 @@ async def survey(
         raise TaskError(f"{args.tasks} has no question that can be used ({reasons}): name another with --tasks")
     length = sum(len(task.statement) + len(REQUEST) for task in tasks)
     facts = {"left_out": dict(left_out), "asked": len(tasks), "looked_at": looked_at, "prompt_characters": length}
-    return tasks, {**about, **facts}
+    return tasks, cast(Data, {**about.row(), **facts})
 
 
 async def experiment(tasks: list[Task], log: Log, args: Args, session: Session, watch: Watch) -> None:
@@ -330,21 +329,19 @@ async def experiment(tasks: list[Task], log: Log, args: Args, session: Session, 
     await each(iter(tasks), one, at_once=max(8, args.concurrency))
 
 
-def identity_of(args: Args, model: str | None, data: dict[str, Any]) -> dict[str, Any]:
-    return {**values_of(args, SqlIdentity), "model": model, "revision": data["revision"]}
+def identity_of(args: Args, model: str | None, revision: str | None) -> Row:
+    return {**values_of(args, SqlIdentity), "model": model, "revision": revision}
 
 
 async def sample(log: Log, args: Args) -> None:
     """Everything that costs: gold queries, probe, plan, then the samples. It fills the folder; `tell` reads it."""
-    from grader import Grader
-
     old, changed, plan = log.config if log.begun else None, list[str](), values_of(args, SqlPlan)
     if old and old["identity"]["tasks"] == args.tasks:
         args.revision = args.revision or old["identity"]["revision"]
     rows, about = await asyncio.to_thread(loaded, args)
     if old:
         args.model = args.model or old["identity"]["model"]
-        changed = log.settle(identity_of(args, args.model, about), plan)
+        changed = log.settle(identity_of(args, args.model, about.revision), plan)
     budget = Budget(args, log, args.verbose)
     async with Grader(workers=args.workers) as inner:
         grader = SqlGrader(Bench(inner))
@@ -355,7 +352,7 @@ async def sample(log: Log, args: Args) -> None:
             return note("nothing is left to ask")
         async with policy_of(args, budget.record) as policy:
             server = await policy.probe()
-            identity = identity_of(args, server.model, data)
+            identity = identity_of(args, server.model, data["revision"])
             changed = log.settle(identity, plan)
             config = config_of(args, COMMAND, identity, plan, data, server)
             config |= {"tier": inner.tier, "rules": inner.rules}
@@ -367,7 +364,7 @@ async def sample(log: Log, args: Args) -> None:
     ended(log)
 
 
-def make_plan(args: Args, data: dict[str, Any]) -> dict[str, Any]:
+def make_plan(args: Args, data: Data) -> Row:
     """plan.json: what is going to be concluded, and how."""
     calls = data["asked"] * args.base_samples
     return {
@@ -383,7 +380,7 @@ def make_plan(args: Args, data: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def say_plan(args: Args, data: dict[str, Any], server: Probe) -> str:
+def say_plan(args: Args, data: Data, server: Probe) -> str:
     """What is going to be asked, and of whom."""
     calls = data["asked"] * args.base_samples
     given, made = (
@@ -407,7 +404,7 @@ def say_plan(args: Args, data: dict[str, Any], server: Probe) -> str:
     )
 
 
-def left_out_lines(data: dict[str, Any]) -> list[str]:
+def left_out_lines(data: Data) -> list[str]:
     """What was looked at and not asked, by reason."""
     reasons = "; ".join(f"{reason} {number:,}" for reason, number in sorted(data["left_out"].items()))
     return textwrap.wrap(f"left out of {data['looked_at']:,} looked at: {reasons or 'none'}", 80)
@@ -423,7 +420,6 @@ def make(args: Args) -> int:
 
 def plan_only(args: Args) -> int:
     """--plan: what it would ask, gold queries and probe included, and nothing written."""
-    from grader import Grader
 
     async def ask() -> str:
         async with Grader(workers=args.workers) as inner:
@@ -441,7 +437,7 @@ def plan_only(args: Args) -> int:
 # ── telling: from the folder, and nothing else ───────────────────────────────────────────────────────────────────────
 
 
-def calibration(config: dict[str, Any], attempts: Iterator[Attempt]) -> dict[str, Any]:
+def calibration(config: Config, attempts: Iterator[Attempt]) -> Row:
     """All of calibration.json: counts, the curves over all samples and over tasks with both outcomes, the correlation.
 
     Over the tasks whose group is whole.
@@ -482,12 +478,12 @@ def calibration(config: dict[str, Any], attempts: Iterator[Attempt]) -> dict[str
     }
 
 
-def cells_curve(attempts: Iterable[Attempt]) -> dict[str, Any]:
+def cells_curve(attempts: Iterable[Attempt]) -> Row:
     """The curve of cell F1 against exact matches."""
     return curve(((attempt.fitness, attempt.passed, attempt.task_id) for attempt in attempts), BUCKETS)
 
 
-def correlation(rows: Iterable[tuple[float, bool, str]]) -> dict[str, Any]:
+def correlation(rows: Iterable[tuple[float, bool, str]]) -> Row:
     """Pearson's r over tasks, between the mean fitness of a task's wrong attempts and its pass rate.
 
     rows: (fitness, passed, task). Tasks with a wrong attempt count. The interval is Fisher's, at 95%. Not estimable,
@@ -502,7 +498,7 @@ def correlation(rows: Iterable[tuple[float, bool, str]]) -> dict[str, Any]:
         wrong = [fitness for fitness, passed in those if not passed]
         if wrong:
             pairs.append((sum(wrong) / len(wrong), 1 - len(wrong) / len(those)))
-    found: dict[str, Any] = {"n": len(pairs), "r": None, "interval": None, "p_value": None}
+    found: Row = {"n": len(pairs), "r": None, "interval": None, "p_value": None}
     if len(pairs) > 3 and all(max(side) - min(side) > 1e-9 for side in zip(*pairs, strict=True)):
         from scipy.stats import pearsonr
 
@@ -513,7 +509,7 @@ def correlation(rows: Iterable[tuple[float, bool, str]]) -> dict[str, Any]:
     return found
 
 
-def text(made: dict[str, Any]) -> str:
+def text(made: Row) -> str:
     """The report, within 80 columns."""
     counts, data, settings, found = made["counts"], made["data"], made["settings"], made["correlation"]
     under = made.get("graded_under") or []

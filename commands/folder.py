@@ -15,17 +15,17 @@ import contextlib
 import itertools
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from commands.console import note, without_login
 from commands.flags import VERSION
 from endpoint import Probe
 from faults import DONE, ENDPOINT, LIMIT, RecordsError
 from figures.plan import plan_digest
-from figures.settings import Asking, Free, values_of
+from figures.settings import Asking, Config, Data, Free, Row, Server, values_of
 from records import ATTEMPTS, Folder, Log
 
 
@@ -60,12 +60,12 @@ def move_aside(out: Path) -> None:
 def config_of(
     args: Asking,
     command: str,
-    identity: Mapping[str, Any],
-    plan: Mapping[str, Any],
-    data: Mapping[str, Any],
+    identity: Row,
+    plan: Row,
+    data: Data,
     server: Probe,
     dry_run: bool = False,
-) -> dict[str, Any]:
+) -> Config:
     """config.json: the flags in their three classes, and all else that a number may depend on."""
     free = {**values_of(args, Free), "base_url": [without_login(url) for url in args.base_url or ()]}
     return {
@@ -74,7 +74,7 @@ def config_of(
         "free": free,
         "versions": versions(),
         "data": data,
-        "server": asdict(server),
+        "server": cast(Server, asdict(server)),
         "grades": "attempts",
         "price": args.price,
         "command": command,
@@ -84,18 +84,20 @@ def config_of(
     }
 
 
-def write_down(log: Log, config: dict[str, Any], plan: dict[str, Any], changed: list[str], cure: str) -> None:
+def write_down(log: Log, config: Config, plan: Row, changed: list[str], cure: str) -> None:
     """config.json and plan.json, before the first sample; later what has grown, as an amendment.
 
     config: with the tier and the rules of the grader. cure: what becomes of attempts that were graded under others.
     """
-    old = log.config if log.begun else {}
-    config |= {key: old[key] for key in ("grades", "started") if key in old}
+    old = log.config if log.begun else None
     now = f"tier {config['tier']}, {config['rules']}"
-    config["graded_under"] = list(dict.fromkeys([*old.get("graded_under", []), now]))
+    config["graded_under"] = [now]
+    if old:
+        config["grades"], config["started"] = old["grades"], old["started"]
+        config["graded_under"] = list(dict.fromkeys([*old.get("graded_under", []), now]))
     if len(config["graded_under"]) > 1:
         note(f"warning: earlier attempts were graded under {config['graded_under'][0]}, now it is {now}: {cure}")
-    plan |= {"written": time.time()}
+    plan["written"] = time.time()
     first = (log.plan if old else None) or plan
     if first is not plan and changed:
         amendment = {"time": plan["written"], "after_attempts": len(log), "changed": changed, "plan": plan}

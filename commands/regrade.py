@@ -14,11 +14,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from commands.console import note
 from commands.sampling import Watch, conduct
 from faults import DONE
+from figures.settings import Config, Row
 from measure import measure
 from records import CHECKS, EVENTS, Log
 from session import each
@@ -44,7 +44,7 @@ def regrade(out: Path, workers: int | None) -> int:
         return code
 
 
-async def _grade_all(log: Log, config: dict[str, Any], name: str, workers: int | None) -> None:
+async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -> None:
     from grader import Grader
 
     identity = config["identity"]
@@ -86,11 +86,11 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, workers: int |
     log.append(EVENTS, {"event": "regraded", "name": name, "programs": len(done), "time": time.time()})
 
 
-def _results(log: Log, config: dict[str, Any]) -> dict[str, Any]:
+def _results(log: Log, config: Config) -> Row:
     return measure(log.attempts(), config, log.cards(), log.checks(), log.events(), log.plan)
 
 
-def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+def changes(old: Row, new: Row) -> list[str]:
     """What a reader of the report would conclude differently, a line each."""
     found = []
     if old["all_fail"] != new["all_fail"]:

@@ -33,10 +33,13 @@ from faults import (
     Fault,
     LimitReached,
 )
-from figures.settings import Asking, Free
+from figures.settings import Asking, Free, Row
 from records import EVENTS, Log, dumps
 from session import Owing, Session, Worker
 from swarm import Attempt
+
+Listener = Callable[[Row], None]  # is told of every event
+
 
 # ── limits, and what is seen of a run ─────────────────────────────────────────────────────────────────────────────────
 
@@ -57,7 +60,7 @@ class Budget:
         for event in log.events():
             self._pay(event)
 
-    def record(self, event: dict[str, Any]) -> None:
+    def record(self, event: Row) -> None:
         """The policy's log. LimitReached before a first request that is one too many."""
         name = event["event"]
         if name == "probe" and event["completion_tokens"] is None and {"tokens", "usd"} & set(self.limits):
@@ -87,7 +90,7 @@ class Budget:
         self.slot_seconds["busy"] += self.busy * passed
         self.slot_seconds[self.missing()] += (self.slots - self.busy) * passed
 
-    def _pay(self, event: dict[str, Any]) -> None:
+    def _pay(self, event: Row) -> None:
         if event.get("event") == "answered":
             given, made = event.get("prompt_tokens") or 0, event.get("completion_tokens") or 0
             self.spent["calls"] += 1
@@ -172,6 +175,9 @@ class Watch:
             note(", ".join(part for part in parts if part))
 
 
+Walk = Callable[[Session, Watch], Coroutine[object, object, None]]  # all that a command asks, over a session
+
+
 # ── from start to stop ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -203,7 +209,7 @@ async def sampling(log: Log, worker: Worker, seed: int, budget: Budget, watch: W
         raise EndpointFault("attempt", f"{many} incomplete; {task_id}: {refused}")
 
 
-async def nothing_left(log: Log, seed: int, walk: Callable[[Session, Watch], Coroutine[Any, Any, None]]) -> bool:
+async def nothing_left(log: Log, seed: int, walk: Walk) -> bool:
     """Whether the folder holds every attempt that a walk asks for: the same walk, with nobody to make one."""
     watch = Watch(0)
     try:
@@ -213,7 +219,7 @@ async def nothing_left(log: Log, seed: int, walk: Callable[[Session, Watch], Cor
     return True
 
 
-def conduct(work: Coroutine[Any, Any, None], log: Log, telling: str = "--reuse reports what there is") -> int:
+def conduct(work: Coroutine[object, object, None], log: Log, telling: str = "--reuse reports what there is") -> int:
     """Run a command's sampling to its end: the exit code, and one line where it did not come to it.
 
     telling: what to do meanwhile where the folder holds something to tell; empty for a command that has no such flag.
@@ -267,7 +273,7 @@ def stop(code: int, why: object, telling: str = "", limits: Mapping[str, float] 
     return code
 
 
-def policy_of(args: Asking, log: Callable[[dict[str, Any]], None], as_published: bool = False) -> Policy:
+def policy_of(args: Asking, log: Listener, as_published: bool = False) -> Policy:
     """The endpoint's policy as the flags describe it."""
     try:
         return Policy(

@@ -3,6 +3,7 @@
     Identity   what an attempt is: another value needs another folder
     Plan       which attempts are made, and what is concluded from them; may grow in a folder
     Free       how fast, and how far
+    Config     config.json
     Settings   identity and plan together, as config.json holds them: what figures and reports go by
 
 A field is a flag (`base_samples` is --base-samples): commands/flags.py makes the parser of them, so a setting stands
@@ -14,12 +15,13 @@ Left out: flags of one command (its own dataclass), the parser (commands/flags.p
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, NotRequired, Self, TypedDict
 
 from swarm import ARMS, PLAIN, Style
 
+Row = dict[str, Any]  # an object of a JSON file, where its fields have no type of their own
 CONTROL = "resample"  # the arm that every other one is compared with
 
 
@@ -194,9 +196,61 @@ def ordered(kind: type) -> list[str]:
     return sorted((each.name for each in fields(kind)), key=inherited.__contains__)
 
 
-def values_of(args: object, kind: type) -> dict[str, Any]:
+def values_of(args: object, kind: type) -> Row:
     """The settings of one class, as config.json holds them."""
     return {name: getattr(args, name) for name in ordered(kind)}
+
+
+# ── config.json ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Data(TypedDict):
+    """What is known of the task set, see tasksets.task.About, and what of it is asked."""
+
+    source: str
+    revision: str | None
+    licence: str | None
+    tasks: int  # in the set
+    asked: int  # tasks of the plan
+    left_out: dict[str, int]  # tasks by reason
+    overlap: dict[str, int]  # hidden tests dropped since their input is visible, and the tasks they were of
+    repaired_statements: int
+    median_rating: float | None
+    prompt_characters: int  # of all bare prompts together
+    looked_at: NotRequired[int]  # questions until `asked` could be used; of sql_calibrate.py
+    notes: list[str]
+
+
+class Server(TypedDict):
+    """What the servers said before anything was spent, see endpoint.Probe."""
+
+    model: str
+    served: list[str]
+    server: str
+    urls: list[str]
+    facts: list[str]
+    warnings: list[str]
+
+
+class Config(TypedDict):
+    """config.json. What a run could not know yet, or an older version did not write, is absent."""
+
+    command: str  # that made the folder
+    dry_run: bool
+    identity: Row  # of the class Identity, with the model and the revision that were found
+    plan: Row  # of the class Plan
+    free: Row  # of the class Free
+    versions: dict[str, str | None]
+    data: Data
+    server: Server
+    price: tuple[float, float] | None  # usd a million tokens, in and out
+    grades: str  # whose grades count: attempts, or the name of a regrade
+    started: float  # seconds since 1970, as all times
+    ended: float | None
+    tier: NotRequired[str]  # of the sandbox
+    rules: NotRequired[str]  # of grading, see grading.grade.rules_of
+    graded_under: NotRequired[list[str]]  # tiers and rules of all starts
+    plan_digest: NotRequired[str]
 
 
 @dataclass(kw_only=True)
@@ -204,7 +258,7 @@ class Settings(Identity, Plan):
     """Which attempts are due, and what they are."""
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> Self:
+    def of(cls, config: Config) -> Self:
         """As run.py's config.json holds them. Keys that an older version wrote and this one does not know are dropped,
         those that it lacks have their defaults."""
         known = {each.name for each in fields(cls)}

@@ -9,33 +9,34 @@ Left out: asking again. Refined rounds were steered by the old grades, and stay 
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from commands.console import note
-from commands.shared import Watch, conduct
+from commands.sampling import Watch, conduct
 from faults import DONE
 from figures.results import Results
+from figures.settings import Config
 from measure import measure
-from records import CHECKS, Log
+from records import CHECKS, EVENTS, Log
 from session import each
 from swarm import Slot
 from tasks import load_again
 from tasksets.task import Task, card
 
 
-def regrade(a: argparse.Namespace) -> int:
+def regrade(out: Path, workers: int | None) -> int:
     """Grade again what the folder holds, and say which conclusions change: the exit code."""
-    with Log(a.out) as log:
+    with Log(out) as log:
         config = log.config
         before = config["grades"]
         name = f"regrade-{1 + int(before.removeprefix('attempts').removeprefix('regrade-') or 0)}"
         old = _results(log, config)
-        code = conduct(_grade_all(log, config, name, a), log)
+        code = conduct(_grade_all(log, config, name, workers), log)
         if code == DONE:
             config = {**log.config, "grades": name}
             for line in changes(old, _results(log, config)):
@@ -45,7 +46,7 @@ def regrade(a: argparse.Namespace) -> int:
         return code
 
 
-async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Namespace) -> None:
+async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -> None:
     from grader import Grader
 
     identity = config["identity"]
@@ -57,7 +58,7 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
     tasks = load_again(identity)
     missing = set(saved)
 
-    async with Grader(workers=a.workers, as_published=identity["as_published"]) as grader:
+    async with Grader(workers=workers, as_published=identity["as_published"]) as grader:
         watch = Watch(sum(map(len, saved.values())), unit="program")
 
         async def one(task: Task) -> None:
@@ -84,10 +85,10 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
     if missing:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         note(f"warning: {', '.join(sorted(missing)[:5])}{more} no longer in {identity['tasks']}: old grades kept")
-    log.append("events.jsonl", {"event": "regraded", "name": name, "programs": len(done), "time": time.time()})
+    log.append(EVENTS, {"event": "regraded", "name": name, "programs": len(done), "time": time.time()})
 
 
-def _results(log: Log, config: dict[str, Any]) -> Results:
+def _results(log: Log, config: Config) -> Results:
     return measure(log.attempts(), config, log.cards(), log.checks(), log.events(), log.plan)
 
 

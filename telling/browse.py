@@ -14,10 +14,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from figures.counted import tag_values
 from figures.plan import CONTROL
 from figures.results import ByTask, Results
 from grading.grade import LETTERS, clip
-from measure import tag_values
 from swarm import Attempt
 from tasksets.task import Task
 

@@ -301,10 +301,10 @@ def _hill(calibration: Mapping[str, Any] | None) -> list[str]:
         said = f"{counts['chosen']:,} programs of {plural(counts.get('tasks', 0), 'task')}: {calibration.get('tests')}."
         parts.append(_p(said + left, quiet=True))
     for name, curve in curves.items():
-        word = html.escape(str(curve["verdict"]).replace("_", " "))
+        word = html.escape(curve["verdict"].replace("_", " "))
         parts += [
             f"<h3>{html.escape(words.CURVES[name])}?</h3>" if name != "fitness" else "",
-            f'<p><span class="word">{word}</span>: {html.escape(str(curve.get("why") or ""))}.</p>',
+            f'<p><span class="word">{word}</span>: {html.escape(curve["why"])}.</p>',
             plots.hill(name, curve),
             _numbers(tables.buckets(curve), tables.areas(curve)),
         ]

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from figures.hill import BucketRow, Curve
 from figures.plan import CONTROL, EQUIVALENCE_LEVEL
 from figures.results import Climb, Rescues, Results
 from telling.words import CONFIDENCE, SHARES, STAGES, comparisons, listed, share
@@ -325,7 +326,7 @@ def training_set(r: Results) -> str:
     return plot.svg()
 
 
-def hill(name: str, curve: Mapping[str, Any]) -> str:
+def hill(name: str, curve: Curve) -> str:
     what = {"by_parent": "the parent's fitness", "judge": "the judge's answer"}.get(name, "fitness")
     plot = canvas(f"Pass rate by bucket of {what}, with {CONFIDENCE} intervals", 2.7)
     (axis,) = plot.axes
@@ -334,13 +335,15 @@ def hill(name: str, curve: Mapping[str, Any]) -> str:
     return plot.svg()
 
 
-def buckets(axis: Axes, rows: Sequence[Mapping[str, Any]], colour: str, muted: str) -> None:
+def buckets(axis: Axes, rows: Sequence[BucketRow], colour: str, muted: str) -> None:
     """A calibration curve: the pass rate of each bucket with its interval. colour, muted: of the marks, of "none"."""
     for i, row in enumerate(rows):
-        if row["n"]:
-            ends = [100 * row["lo"], 100 * row["hi"]]
-            axis.plot([i, i], ends, color=colour, linewidth=2.5, alpha=0.55, solid_capstyle="butt", zorder=1)
-            axis.plot([i], [100 * row["rate"]], "o", color=colour, markersize=7, clip_on=False, zorder=3)
+        rate, lo, hi = row["rate"], row["lo"], row["hi"]
+        if rate is not None and lo is not None and hi is not None:
+            axis.plot(
+                [i, i], [100 * lo, 100 * hi], color=colour, linewidth=2.5, alpha=0.55, solid_capstyle="butt", zorder=1
+            )
+            axis.plot([i], [100 * rate], "o", color=colour, markersize=7, clip_on=False, zorder=3)
         else:
             axis.annotate("none", (i, 0), ha="center", va="bottom", color=muted, fontsize=8.5)
     axis.set_xticks(range(len(rows)), [f"{row['bucket']}\nn {row['n']:,}" for row in rows])

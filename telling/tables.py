@@ -12,9 +12,11 @@ Left out: how wide a column gets and what it looks like (text.py, page.py), sent
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
+from figures.hill import Area, Curve
 from figures.plan import CONTROL, EQUIVALENCE_LEVEL, METRICS
+from figures.pool import PooledArm
 from figures.results import Against, AgainstAll, ArmBill, Bill, Climb, Results, StoppedRate
 from grading.grade import LETTERS
 from telling import words
@@ -72,7 +74,7 @@ def _said(cell: object) -> Cell:
     return "–" if cell is None else f"{cell:,}"
 
 
-def difference(found: Against | AgainstAll | StoppedRate, digits: int = 1) -> str:
+def difference(found: Against | AgainstAll | StoppedRate | PooledArm, digits: int = 1) -> str:
     return estimate(found["delta"], found["interval"], digits, sign=True)
 
 
@@ -351,7 +353,7 @@ def by_tag(r: Results) -> list[Table | None]:
     return made
 
 
-def buckets(curve: Mapping[str, Any]) -> Table | None:
+def buckets(curve: Curve) -> Table | None:
     """A calibration's curve."""
     rows = [
         [row["bucket"], row["n"], row["passed"], estimate(row["rate"], [row["lo"], row["hi"]])]
@@ -363,11 +365,11 @@ def buckets(curve: Mapping[str, Any]) -> Table | None:
     return table(f"Pass rate, points [{CONFIDENCE} interval]", head, rows)
 
 
-def areas(curve: Mapping[str, Any]) -> Table | None:
+def areas(curve: Curve) -> Table | None:
     """The AUCs of a calibration's curve."""
     rows = [
-        [label.replace("_", ", "), words.auc(found), *(found[key] for key in ("n_pos", "n_neg", "n_groups"))]
-        for label, found in (curve.get("auc") or {}).items()
+        [label.replace("_", ", "), words.auc(found), found["n_pos"], found["n_neg"], found["n_groups"]]
+        for label, found in cast(Mapping[str, Area], curve["auc"]).items()
     ]
     return table("Rank of passes above fails", ["", f"AUC [{CONFIDENCE}]", "passes", "fails", "tasks"], rows)
 

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from figures.plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL, in_points
+from figures.hill import Area, Curve
+from figures.numbers import in_points, listed, of, plural, points, share
+from figures.plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL
 from figures.results import Against, Results
 
 STAGES: tuple[tuple[Literal["base", "on_policy", "with_refined"], str], ...] = (
@@ -31,14 +33,6 @@ MEANING = {
 }
 
 
-def points(x: float | None, digits: int = 1, sign: bool = False) -> str:
-    """A fraction in points: 0.0269 -> 2.7. Unknown is a dash."""
-    if x is None:
-        return "–"
-    rounded = round(100 * x, digits) + 0.0  # + 0.0 turns -0.0 into 0.0
-    return f"{rounded:{'+' if sign and rounded else ''}.{digits}f}"
-
-
 def within(pair: Sequence[float | None] | None, digits: int = 1, sign: bool = False) -> str:
     """An interval in points; empty where there is none."""
     if not pair or pair[0] is None or pair[1] is None:
@@ -46,22 +40,13 @@ def within(pair: Sequence[float | None] | None, digits: int = 1, sign: bool = Fa
     return f"[{points(pair[0], digits, sign)}, {points(pair[1], digits, sign)}]"
 
 
-def share(x: float | None, digits: int = 1) -> str:
-    return "–" if x is None else f"{points(x, digits)}%"
-
-
-def of(k: int, n: int, one: str = "") -> str:
-    """2 of 5; with a noun, which n decides: 1 of 1 task, 0 of 2 tasks."""
-    return f"{k:,} of {plural(n, one) if one else f'{n:,}'}"
-
-
 def number(x: float | None, digits: int = 3) -> str:
     """A figure that is no share, an AUC or a score."""
     return "–" if x is None else f"{x:.{digits}f}"
 
 
-def auc(found: Mapping[str, Any]) -> str:
-    """An AUC as `measure.hill` gives it, with its interval where there is one."""
+def auc(found: Area) -> str:
+    """With its interval where there is one."""
     lo, hi = found["interval"]
     return number(found["auc"]) + (f" [{number(lo)}, {number(hi)}]" if lo is not None else "")
 
@@ -84,15 +69,6 @@ def span(seconds: float | None) -> str:
         if seconds >= 2 * size or (unit == "h" and seconds >= size):
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def plural(n: int, one: str, many: str = "") -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def listed(names: Sequence[str]) -> str:
-    names = list(names)
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
 def p_text(p: float | None) -> str:
@@ -358,11 +334,11 @@ def cost_words(r: Results) -> str:
 CURVES = {"fitness": "Is the fitness a hill", "by_parent": "By its parent's fitness", "judge": "Is the judge a hill"}
 
 
-def hill_curves(calibration: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
-    """Name -> curve (as `measure.hill` makes it) of everything in calibration.json that has a verdict."""
+def hill_curves(calibration: Mapping[str, Any] | None) -> dict[str, Curve]:
+    """Name -> curve of everything in calibration.json that has a verdict."""
     return {name: (calibration or {})[name] for name in CURVES if (calibration or {}).get(name, {}).get("verdict")}
 
 
-def hill_line(name: str, curve: Mapping[str, Any]) -> str:
+def hill_line(name: str, curve: Curve) -> str:
     """The verdict of one curve, and why."""
-    return f"{CURVES[name]}? {str(curve['verdict']).replace('_', ' ')}: {curve.get('why')}."
+    return f"{CURVES[name]}? {curve['verdict'].replace('_', ' ')}: {curve['why']}."

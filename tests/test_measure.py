@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 
 import measure as m
 from export import FORMATS
+from figures import climbed, compared
+from figures.hill import EDGES
 from figures.plan import make_plan, plan_digest, wants_full_budget
 from figures.table import Table, tabulate
 from measure import measure
@@ -906,7 +908,7 @@ def test_a_margin_in_points_moves_the_equivalence_alone() -> None:
     table, results = laid_out("results-27b.json")
     narrow = results["paired"]
     assert [narrow[arm]["verdict"] for arm in ("solo", "ring", "star")] == ["inconclusive"] * 3
-    wide = m.paired(replace(table, config={**table.config, "plan": {**table.config["plan"], "margin": 20.0}}))
+    wide = compared.paired(replace(table, config={**table.config, "plan": {**table.config["plan"], "margin": 20.0}}))
     assert [wide[arm]["verdict"] for arm in ("solo", "ring", "star")] == ["equivalent"] * 3
     assert [narrow[arm]["p"] for arm in narrow] == [wide[arm]["p"] for arm in wide]
 
@@ -926,15 +928,15 @@ def test_one_pass_more_on_every_task_is_inconclusive_on_any_lattice() -> None:
 
 def test_a_mean_of_equal_differences_has_no_interval() -> None:
     same = np.array([0.3, 0.1 + 0.2, 0.3]) - np.array([0.1, 0.1, 0.1])
-    assert math.isnan(m._mean_interval(same)["interval"][0])
-    none = m._mean_interval(np.array([0.1 + 0.2, 0.3, 0.6]) - np.array([0.3, 0.3, 0.6]))
+    assert math.isnan(climbed.mean_interval(same)["interval"][0])
+    none = climbed.mean_interval(np.array([0.1 + 0.2, 0.3, 0.6]) - np.array([0.3, 0.3, 0.6]))
     assert none["mean"] == 0 and math.isnan(none["interval"][0])
 
 
 def test_every_key_is_made_by_one_function() -> None:
     results = measure([], config())
     assert set(m.SECTIONS) <= set(results)
-    assert results["schema_version"] == 1
+    assert results["schema_version"] == 2
 
 
 # ── is the fitness a hill ────────────────────────────────────────────────────────────────────────────────────────
@@ -947,7 +949,7 @@ def published_curve(upper: list[tuple[int, int]]) -> dict[str, Any]:
     rows = [(0.0, 0, rest - 200), (0.1, 0, 200), *rows]
     score = [s for s, _, n in rows for _ in range(n)]
     passed = [int(i < k) for _, k, n in rows for i in range(n)]
-    return m.hill(score, passed, np.arange(1776) % 74, m.EDGES)
+    return m.hill(score, passed, np.arange(1776) % 74, EDGES)
 
 
 @pytest.mark.parametrize(

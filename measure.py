@@ -42,13 +42,17 @@ from figures.counted import (
 )
 from figures.hill import hill as hill
 from figures.numbers import mean, plain, rounded
-from figures.plan import CONTROL, LEVEL, POSITIVE_CONTROL, SCHEMA_VERSION, Config, Plan, Row
+from figures.plan import CONTROL, LEVEL, POSITIVE_CONTROL, SCHEMA_VERSION
 from figures.regraded import graded
 from figures.results import Delta, Published, PublishedArm, Results
 from figures.said import kept_grades, warnings
+from figures.settings import Config, Row
 from figures.table import Table, tabulate
 from swarm import Attempt
 from tasksets.task import Task
+
+ON_OFF: dict[str, bool | str] = {"off": False, "on": True}
+
 
 # ── the published keys: points, rounded as published ─────────────────────────────────────────────────────────────
 
@@ -106,7 +110,7 @@ def published(table: Table) -> Published:
         "noise": noise(table),
         "model": identity["model"],
         "seed": identity["seed"],
-        "thinking": {"off": False, "on": True}.get(identity["thinking"], identity["thinking"]),
+        "thinking": thinking if (thinking := identity["thinking"]) not in ON_OFF else ON_OFF[thinking],
         "max_tokens": identity["max_tokens"],
         "no_comments": identity["no_comments"],
         "band": table.band,
@@ -155,7 +159,7 @@ def measure(
     cards: Iterable[Row | Task] = (),
     checks: Iterable[Row] = (),
     events: Iterable[Row] = (),
-    plan: Plan | None = None,
+    plan: Row | None = None,
 ) -> Results:
     """All of results.json. `attempts` is walked once; `config["grades"]` may name a regrade, then `checks` decide."""
     grades, kept = str(config.get("grades") or "attempts"), list[str]()

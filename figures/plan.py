@@ -1,6 +1,5 @@
-"""What is due, and what will be concluded from it: the settings of a run as the figures need them, and plan.json.
+"""What will be concluded from a run, and how, before its first sample: plan.json.
 
-    due = Settings.of(config)               which attempts the settings ask for
     plan = make_plan(config, n_tasks)       plan.json, before the first sample
     plan_digest(plan)                       what config.json keeps of it
 
@@ -14,20 +13,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from hashlib import sha256
 from statistics import NormalDist
-from typing import Any, NamedTuple
 
 import stats
 from figures.numbers import in_points, plural
-
-Row = Mapping[str, Any]  # a line of events.jsonl, checks.jsonl or tasks.jsonl
-Config = Mapping[str, Any]  # config.json
-Plan = Mapping[str, Any]  # plan.json
+from figures.settings import CONTROL, Config, Row, Settings
 
 SCHEMA_VERSION = 2  # of results.json, calibration.json and plan.json: goes up when a key is added or changes
-CONTROL = "resample"  # the arm that every other one is compared with
 POSITIVE_CONTROL = "mbpp-bundle"  # the task set on which refining must find more, if it ever does
 LEVEL = 0.95  # of every interval, unless its key says otherwise
 ALPHA = 0.05
@@ -41,39 +34,6 @@ MARGIN = {"rescue_rate": 0.05, "per_sample": 0.01}  # smallest difference worth 
 # to .10), and the deviation of the per-sample difference from task to task ([.24, 1.63] points at 174 tasks).
 PLAN_DISCORDANCE = 0.09
 PLAN_SAMPLE_SD = 0.047
-
-
-class Settings(NamedTuple):
-    """The settings that say which attempts are due."""
-
-    base_samples: int  # G
-    particles: int  # N
-    rounds: int  # R
-    noise_runs: int  # re-runs of the control, beside its first run
-    arms: list[str]
-    full_budget: bool
-    band: str
-    shared: bool  # the arms share one round 0
-
-    @property
-    def others(self) -> list[str]:
-        """The arms that are compared with the control: the family of tests."""
-        return [arm for arm in self.arms if arm != CONTROL]
-
-    @classmethod
-    def of(cls, config: Config) -> Settings:
-        """As run.py's config.json holds them."""
-        identity, plan = config["identity"], config["plan"]
-        return cls(
-            base_samples=plan["base_samples"],
-            particles=identity["particles"],
-            rounds=plan["rounds"],
-            noise_runs=plan["noise_runs"],
-            arms=list(plan["arms"]),
-            full_budget=plan["full_budget"],
-            band=plan["band"],
-            shared=identity["share_round0"],
-        )
 
 
 def wants_full_budget(tasks: str, as_published: bool) -> bool:
@@ -93,7 +53,7 @@ def margins(config: Config) -> dict[str, float]:
     return MARGIN if said is None else {**MARGIN, primary_metric(config): float(said) / 100}
 
 
-def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) -> dict[str, Any]:
+def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) -> Row:
     """What is going to be concluded, and how, as plan.json says it before the first sample.
 
     n_tasks: tasks asked. Tokens are those of completions, since the length of a prompt is not known yet. `written` is
@@ -110,7 +70,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
         "arms_if_all_fail": n_tasks * a_play * len(due.arms),
         "noise_runs_if_all_fail": n_tasks * a_play * (due.noise_runs if CONTROL in due.arms else 0),
     }
-    if due.shared:
+    if due.share_round0:
         stages["arms_if_all_fail"] -= n_tasks * due.particles * (len(due.arms) - 1)
     largest = sum(stages.values())
     compared = due.others if CONTROL in due.arms else []
@@ -163,7 +123,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
             "samples_a_task_and_arm": a_play,
             "stop_at_first_pass": stop,
             "noise_runs": due.noise_runs,
-            "share_round0": due.shared,
+            "share_round0": due.share_round0,
         },
         "calls": {**stages, "largest": largest},
         "tokens": {"completion_largest": largest * identity["max_tokens"]},
@@ -196,7 +156,7 @@ def _planned_power(metric: str, n: int, effect: float, family: int) -> dict[str,
     return out
 
 
-def plan_digest(plan: Plan) -> str:
+def plan_digest(plan: Row) -> str:
     """SHA-256 of the plan as it was first written: everything but its amendments."""
     first = {key: value for key, value in plan.items() if key != "amendments"}
     return sha256(json.dumps(first, sort_keys=True, allow_nan=False).encode()).hexdigest()

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-Arm = str
-Task = str
-Tag = str
-Value = str
-Outcome = str
+Arm = str  # resample, solo, ring, star, your own
+Task = str  # its id
+Tag = str  # rating, split, your own
+Value = str  # of a tag; ratings in bands
+Outcome = str  # pass, wrong_answer, ...: the words of grading/grade.py
+Group = str  # base, round0, an arm, or "resample re-runs"
+Setting = str  # a setting, as config.json names it
+Word = str  # better, worse, equivalent, inconclusive
 PassShare = str  # of a task's samples: none, under_20, 20_to_80 (its ends included), over_80, all
 Pair = list[float | None]  # an interval, [lo, hi]; its ends are null together
 
@@ -73,11 +76,13 @@ class Noise(TypedDict):
     std_between: NotRequired[float | None]  # fraction: sd of the run means; absent under two runs
     band_within: NotRequired[float | None]  # fraction: the same band from each task's replicates; null under two tasks,
     # absent under two runs
-    std_within: NotRequired[float | None]  # fraction: sd of a run mean, its tasks held fixed; as band_within
+    std_within: NotRequired[
+        float | None
+    ]  # fraction: sd of a run mean, its tasks held fixed; null and absent as band_within
     q: NotRequired[float | None]  # chi-square: do runs differ by more than their tasks explain; null where no task's
     # runs differ, absent under two runs
     q_df: NotRequired[int]  # degrees of freedom of q; absent under two runs
-    q_p: NotRequired[float | None]  # p-value of q; as q
+    q_p: NotRequired[float | None]  # p-value of q; null and absent as q
     clears: NotRequired[dict[Arm, Clears]]  # which difference is larger than noise; empty under two runs, absent in the
     # published files
 
@@ -115,7 +120,7 @@ class Verdict(TypedDict):
     margin: float  # fraction: the smallest difference worth acting on
     planned: bool  # whether the plan came first and nothing in it has changed
     exploratory: list[str]  # sentences: why the verdict is exploratory; empty where planned
-    arms: dict[Arm, str]  # better, worse, equivalent, inconclusive; empty where nothing was compared
+    arms: dict[Arm, Word]  # what each other arm is; empty where nothing was compared
     sentence: str  # what the plan's rule allows to be said
 
 
@@ -152,7 +157,7 @@ class Against(TypedDict):
     n: int  # tasks that both finished
     margin: float  # fraction: the smallest difference worth acting on
     equivalence_interval: Pair  # fraction: the 90% interval that must lie inside the margin; null where not estimable
-    verdict: str  # better, worse, equivalent, inconclusive
+    verdict: Word  # better, worse, equivalent, inconclusive
 
 
 class AgainstAll(TypedDict):
@@ -408,7 +413,7 @@ class Cost(TypedDict):
     total: Bill  # all attempts
     stages: Stages  # they add up to the total
     arms: dict[Arm, ArmBill]  # all that an arm was given, a shared round 0 included
-    price: list[float] | None  # US dollars a million tokens, in and out; null without --price
+    price: tuple[float, float] | None  # US dollars a million tokens, in and out; null without --price
     requests: Requests | None  # of all processes; null where there is no events.jsonl
     slots: Slots | None  # the endpoint's slot-time; null where nothing was sampled
     gradings: Gradings | None  # of all processes; null where the events tell of none
@@ -436,12 +441,12 @@ class Results(Published, total=False):
     training_set: TrainingSet  # how the set that a selector keeps moves
     by_tag: dict[Tag, dict[Value, ByTag]]  # rescues by rating band, split, your own tags
     by_task: dict[Task, ByTask]  # what each task brought
-    outcomes: dict[str, OutcomeRow]  # how attempts ended: base, round0, each arm, "resample re-runs"
+    outcomes: dict[Group, OutcomeRow]  # how attempts ended: base, round0, each arm, "resample re-runs"
     power: dict[Arm, Power]  # what these tasks could have shown; empty without the control
     cost: Cost  # what was paid
     warnings: list[str]  # sentences: what a reader must know before any figure
     grades: str  # attempts, or the name of the regrade whose grades count
     tier: str | None  # behind which walls programs ran; null where none were run
     graded_under: list[str] | None  # tier and rules that attempts were graded under, each once; null after a regrade
-    identity: dict[str, Any]  # the settings that make the experiment, as in config.json
+    identity: dict[Setting, Any]  # the settings that make the experiment, as in config.json
     dry_run: bool  # whether toy tasks and the fake policy were used

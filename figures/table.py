@@ -7,7 +7,7 @@
 Nothing of a reply or a program is kept but numbers that say which are equal: 25,000 attempts are some 20 MB. Rows are
 sorted by slot, so no figure depends on the order in which attempts were made.
 
-Left out: what is told of them (measure.py), which of them are due (plan.py), the folder they come from (records.py).
+Left out: what is told of them (measure.py), what is due (settings.py), the folder they come from (records.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from figures.plan import CONTROL, Config, Plan, Row, Settings
+from figures.settings import CONTROL, Config, Row, Settings
 from swarm import Attempt, same_program
 from tasksets.task import Task
 
@@ -95,7 +95,7 @@ class Table:
     """All attempts as columns sorted by slot, and the settings that say which of them were due."""
 
     config: Config
-    plan: Plan | None
+    plan: Row | None
     events: Counter[str]  # events by name, and "possibly_billed"; the slot-seconds of the sampling, by name
     seconds: float | None  # wall time over all processes, None = unknown
     tags: dict[str, Mapping[str, str]]  # of the tasks that have a card
@@ -117,7 +117,7 @@ class Table:
         self.near_miss = self.all_fail & (self.best_base > 0)
         self.given = self.near_miss if self.band == "near-miss" else self.all_fail
         stop = not due.full_budget
-        self.plays = {arm: self._play(arm, 0, due.rounds, due.particles, stop, due.shared) for arm in due.arms}
+        self.plays = {arm: self._play(arm, 0, due.rounds, due.particles, stop, due.share_round0) for arm in due.arms}
         again = range(1, due.noise_runs + 1) if self.controlled else ()
         self.reruns = [self._play(CONTROL, k, due.rounds, due.particles, stop) for k in again]  # of the control
 
@@ -235,7 +235,7 @@ def tabulate(
     config: Config,
     cards: Iterable[Row | Task] = (),
     events: Iterable[Row] = (),
-    plan: Plan | None = None,
+    plan: Row | None = None,
 ) -> Table:
     """One walk over the attempts; nothing of a reply or a program is kept but numbers that say which are equal."""
     rows: dict[tuple[str, int, int, int], tuple[_Row, Lines | None]] = {}

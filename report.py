@@ -42,7 +42,7 @@ def side_by_side(runs: Mapping[str, Results], width: int = 80, colour: bool = Fa
         whole, pooled = sum(r["p0_histogram"]), r["pooled"]
         rate = f" ({share(r['all_fail'] / whole)})" if whole else ""
         found = of(pooled["all_runs"]["rescued"], pooled["n"]) if pooled["n"] else "–"
-        rows.append([name, str(r["seed"]), f"{r['tasks']:,}", f"{r['all_fail']:,}{rate}", found])
+        rows.append([name, str(r["seed"]), r["tasks"], f"{r['all_fail']:,}{rate}", found])
     blocks = [[paper.head(f"{plural(len(runs), 'run')}: {title(next(iter(runs.values()))).rsplit(', ', 1)[0]}")]]
     blocks.append(paper.table(table("", ["run", "seed", "tasks", "all-fail", "rescued by some arm or re-run"], rows)))
     blocks.append(paper.table(_arms_of_runs(named, together)))
@@ -153,7 +153,7 @@ UNKNOWN: dict[str, Any] = {
 }  # fmt: skip
 
 
-def whole(results: Results) -> Results:
+def filled(results: Results) -> Results:
     return cast(Results, {**UNKNOWN, **results})
 
 
@@ -187,10 +187,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.json:
         say(dumps(pool(runs) if len(runs) > 1 else runs.popitem()[1], indent=1))
     elif len(runs) > 1:
-        say(side_by_side({path: whole(results) for path, results in runs.items()}, colour=wants_colour()))
+        say(side_by_side({path: filled(results) for path, results in runs.items()}, colour=wants_colour()))
     else:
         ((results, calibration),) = found.values()
-        say(text(whole(results), colour=wants_colour(), calibration=calibration))
+        say(text(filled(results), colour=wants_colour(), calibration=calibration))
     return 0
 
 

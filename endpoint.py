@@ -1,4 +1,4 @@
-"""The policy: a prompt in, one complete reply out, from any OpenAI-compatible server; and the dry run's fake policy.
+"""The policy: a prompt in, one complete reply out, from any OpenAI-compatible server.
 
 Three outcomes, never two. `Policy.draw` returns a complete reply; or one whose finish_reason is "context_overflow",
 where the server refuses the prompt as too long; or it raises an `EndpointFault`. Half an answer, an error inside a
@@ -326,7 +326,7 @@ class Policy:
         self._settled, self._failing_since = True, None
         self._throttled_in_a_row = 0
         self._refused.clear()
-        self._log({"event": "answered", **row, **_tokens(reply), "latency_seconds": round(reply.latency_seconds, 3)})
+        self._log({"event": "answered", **row, **tokens(reply), "latency_seconds": round(reply.latency_seconds, 3)})
         return reply
 
     # ── when it fails ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -451,7 +451,7 @@ class Policy:
                 self.model = here[0]
             body, reply = await self._patiently(self._first_word, server)
             url = server.url
-            self._log({"event": "probe", "url": url, **_tokens(reply)})
+            self._log({"event": "probe", "url": url, **tokens(reply)})
             reported = self._scrub_data(str(body.get("model") or self.model))
             if here and self.model not in here:
                 warnings.append(f"{url} lists {', '.join(here[:10])}, not {self.model}, and answers all the same, as "
@@ -586,7 +586,7 @@ def _count(row: Any, name: str) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _tokens(reply: Reply) -> dict[str, int | None]:
+def tokens(reply: Reply) -> dict[str, int | None]:
     return {"prompt_tokens": reply.prompt_tokens, "completion_tokens": reply.completion_tokens}
 
 
@@ -689,107 +689,3 @@ def is_local(url: str) -> bool:
         return ipaddress.ip_address(host).is_private
     except ValueError:
         return "." not in host or host.endswith((".localhost", ".local", ".internal", ".lan"))
-
-
-# ── the fake policy of the dry run ───────────────────────────────────────────────────────────────────────────────────
-
-# For each toy task: a phrase of its statement; how often a reply is right when the prompt shows no program, one, or
-# two; the right program; and what makes it wrong, from very to nearly.
-_FAKES: list[tuple[str, tuple[float, float, float], str, list[tuple[str, str]]]] = [
-    (
-        "painted in strokes",
-        (0.01, 0.03, 0.16),
-        """\
-n = int(input())
-RESULT, end = 0, -10**10
-for a, b in sorted(sorted(map(int, input().split())) for _ in range(n)):
-    RESULT += max(0, b - max(a, end))
-    end = max(end, b)
-print(RESULT)
-""",
-        [("max(a, end)", "a"), ("max(end, b)", "b")],
-    ),
-    (
-        "brackets of three kinds",
-        (0.01, 0.03, 0.16),
-        """\
-RESULT = []
-for place, c in enumerate(input(), 1):
-    if c in '([{':
-        RESULT.append(')]}'['([{'.index(c)])
-    elif c in ')]}' and (not RESULT or RESULT.pop() != c):
-        print(place)
-        break
-else:
-    print(-1 if RESULT else 0)
-""",
-        [("(input(), 1)", "(input())"), ("RESULT.pop() != c", "not RESULT.pop()")],
-    ),
-    (
-        "rotate(items, k)",
-        (0.35, 0.5, 0.75),
-        """\
-from itertools import groupby
-
-
-def rotate(items, k):
-    k %= len(items) or 1
-    return items[-k:] + items[:-k]
-
-
-def runs(text):
-    RESULT = [(c, len(list(run))) for c, run in groupby(text)]
-    return RESULT
-""",
-        [
-            ("k %= len(items) or 1", "k = -k"),
-            ("k %= len(items) or 1\n    ", ""),
-            ("groupby(text)", "groupby(sorted(text))"),
-        ],
-    ),
-]
-
-
-class FakePolicy:
-    """Policy's verbs without a model: a function of messages and seed alone, that knows the toy tasks.
-
-    It is mostly wrong on the bare prompt, better when shown a program of its own, better still with a neighbour's."""
-
-    model = "fake"
-
-    def __init__(self, log: Record = lambda row: None) -> None:
-        self.state, self._log, self._numbers = State(), log, itertools.count(1)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-    async def probe(self) -> Probe:
-        facts = ["a fake policy: its numbers say nothing about any model"]
-        return Probe(self.model, served=[self.model], server="none", urls=[], facts=facts, warnings=[])
-
-    async def draw(self, messages: Messages, seed: int) -> Reply:
-        row = {"request": next(self._numbers), "seed": seed, "tries": 1}
-        reply = self._reply(messages, seed)
-        self._log({"event": "sent", **row})
-        self._log({"event": "answered", **row, **_tokens(reply), "latency_seconds": 0.0})
-        self.state.answered += 1
-        return reply
-
-    def _reply(self, messages: Messages, seed: int) -> Reply:
-        prompt = "\n".join(message["content"] for message in messages)
-        known = [fake for fake in _FAKES if fake[0] in prompt]
-        phrase, rates, program, slips = (
-            known[0] if known else ("", (0.0, 0.0, 0.0), "print(0)\n", [("0", "1"), ("0", "2")])
-        )
-        seen = min(prompt.count("`python\n"), 2)  # programs that the prompt shows
-        dice = random.Random(f"{seed}|{phrase}|{seen}")  # whatever the words around them
-        if dice.random() >= rates[seen]:
-            program = program.replace(*slips[max(dice.randrange(len(slips)) for _ in range(1 + seen))])
-        program = program.replace("RESULT", dice.choice(["answer", "result", "found", "total", "value"]))
-        text = f"Idea {dice.randrange(10**6)}:\n\n```python\n{program}```\n"
-        if dice.random() < 0.04:
-            text = f"I would begin with the examples ({dice.randrange(10**6)})."
-        return Reply(text, "stop", len(prompt) // 4, len(text) // 4)

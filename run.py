@@ -51,7 +51,7 @@ from commands.shared import (
     versions,
     without_login,
 )
-from endpoint import FakePolicy, Probe
+from endpoint import Probe
 from faults import DONE, ENDPOINT, BadInput, EndpointFault, RecordsError, TaskError
 from figures.plan import make_plan, plan_digest, wants_full_budget
 from measure import graded, measure
@@ -60,6 +60,7 @@ from session import Session, each
 from swarm import ARMS, PLAIN, Attempt, Style, bare, swarm
 from tasks import Tasks, load
 from tasksets.task import Task, card
+from tasksets.toy import FakePolicy
 from telling.page import page
 
 # ── the flags, in their three classes ────────────────────────────────────────────────────────────────────────────────

@@ -24,8 +24,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import endpoint
-from endpoint import FakePolicy, Policy, Probe, Reply
+from endpoint import Policy, Probe, Reply
 from faults import EndpointFault
+from tasksets.toy import TOYS, FakePolicy
 from tests.support import mock_endpoint
 from tests.support.mock_endpoint import (
     EVERY_FAULT,
@@ -740,7 +741,8 @@ def test_a_key_in_a_proxy_page_is_scrubbed_from_the_events():
 
 
 def test_the_client_library_is_imported_only_where_a_server_is_asked():
-    code = "import sys, asyncio, endpoint\nasync def f():\n    async with endpoint.FakePolicy() as p:\n        "
+    code = "import sys, asyncio, endpoint\nfrom tasksets.toy import FakePolicy\n"
+    code += "async def f():\n    async with FakePolicy() as p:\n        "
     code += (
         "await p.draw([{'role': 'user', 'content': 'x'}], 1)\nasyncio.run(f())\nendpoint.Policy(['localhost:1'], None)"
     )
@@ -763,7 +765,7 @@ def test_the_fake_policy_is_a_function_of_prompt_and_seed_and_learns_from_what_i
             refine(task.shown(), attempt, None, PLAIN),
             refine(task.shown(), attempt, attempt, PLAIN),
         ]
-        right = next(program for phrase, _, program, _ in endpoint._FAKES if phrase in task.statement)
+        right = next(toy.program for toy in TOYS if toy.task.id == task.id)
         rates = []
         for prompt in prompts:
             texts = asyncio.run(draw(prompt, range(400)))

@@ -1,0 +1,215 @@
+"""Task sets of your own: a .jsonl or .parquet file, read row by row and checked field by field.
+
+A wrong row is an error that names its place, its field and what to do. The fields: see `own`.
+Left out: running a reference program, or trying whether a test can be passed.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from faults import TaskError
+from grading import asserts
+from tasksets.hub import not_on_a_hub, parquet_cells
+from tasksets.task import About, Options, Task, Test, one_line, parse, unseen
+
+REQUIRED = ("id", "statement", "kind", "visible", "hidden")
+FIELDS = (*REQUIRED, "title", "setup", "tags", "functions", "reference", "spare", "timeout")
+
+
+def own(path: Path, sets: Iterable[str], options: Options, about: About) -> Iterator[Task]:
+    """Tasks of your own: a .jsonl file with one object a line, or a .parquet file with the same columns.
+
+    field       required  what
+    id          yes       text, different in every row
+    statement   yes       the problem as the model reads it
+    kind        yes       "stdio": a program that reads stdin and writes stdout; "assert": functions
+    visible     yes       tests whose results may be shown; at least one
+    hidden      yes       tests that decide a pass and are never shown; at least one. One whose input is also visible
+                          is dropped and counted
+    title                 short name, otherwise the id
+    functions             kind assert: names the program must define
+    setup                 kind assert: code run after the program and before each assert
+    spare                 further tests, for calibrate.py
+    reference             a program known to be right; never shown
+    tags                  object of text to text, by which the report can be broken down
+    timeout               CPU seconds a test, instead of the rule's 6
+
+    A test of kind stdio is [input, output] or {"input": ..., "output": ...}. A test of kind assert is a text that
+    ends with its one assert statement; what stands before it is set-up for that test alone. Texts are used
+    character for character. null is the same as leaving a field out; a field of another name is an error. sets: the
+    names that the path may have been meant for.
+    """
+    not_on_a_hub(options, path)
+    readers = {".jsonl": jsonl_rows, ".parquet": parquet_rows}
+    if path.suffix not in readers:
+        near = difflib.get_close_matches(str(path), sets, 1)
+        hint = f"did you mean {near[0]}?" if near else f"choose {', '.join(sets)} or a .jsonl or .parquet file"
+        raise TaskError(f"there is no task set {path}; {hint}")
+    if not path.is_file():
+        raise TaskError(f"there is no file {path}; give the path of a .jsonl or .parquet file of tasks")
+    seen: dict[str, str] = {}
+    for where, row in readers[path.suffix](path):
+        task = _own_task(row, f"{path}, {where}", options)
+        if task.id in seen:
+            raise TaskError(f"{path}, {where}: id: {task.id!r} is also {seen[task.id]}; ids must differ")
+        seen[task.id] = where
+        hidden = unseen(task.visible, task.hidden, options, about)
+        if hidden:
+            yield replace(task, hidden=hidden)
+        else:
+            about.left_out["whose every hidden test is also visible"] += 1
+
+
+def jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            twice = next(name for name, number in Counter(name for name, _ in pairs).items() if number > 1)
+            raise ValueError(f"{twice!r} is there twice")
+        return dict(pairs)
+
+    try:
+        lines = path.open("rb")  # bytes: lines end at \n alone, whatever else a statement holds
+    except OSError as error:
+        raise TaskError(f"cannot read {path}: {one_line(error)}; check its permissions") from error
+    with lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield f"line {number}", json.loads(text, object_pairs_hook=object_of)
+            except (ValueError, RecursionError) as error:
+                raise TaskError(f"{path}, line {number}: not JSON in UTF-8 ({one_line(error)})") from None
+
+
+def parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    for number, cells in enumerate(parquet_cells(path, None, batch_rows=16), 1):
+        try:
+            yield f"row {number}", {name: cell.as_py() for name, cell in cells.items()}
+        except UnicodeDecodeError as error:
+            raise TaskError(f"{path}, row {number}: not UTF-8: {one_line(error)}; write the file again") from None
+
+
+def _own_task(row: Any, where: str, options: Options) -> Task:
+    """One row, checked field by field. `where` says which row it is."""
+
+    def wrong(field: str, what: str) -> NoReturn:
+        raise TaskError(f"{where}: {field}: {what}")
+
+    if not isinstance(row, dict):
+        raise TaskError(f"{where}: a row is an object with the fields {', '.join(REQUIRED)}, not {_shown(row)}")
+    row = {name: value for name, value in row.items() if value is not None}
+    for name in row:
+        if name not in FIELDS:
+            near = difflib.get_close_matches(name, FIELDS, 1)
+            wrong(
+                name,
+                f"no such field; did you mean {near[0]}?" if near else f"no such field; there are {', '.join(FIELDS)}",
+            )
+    for name in REQUIRED:
+        if name not in row:
+            wrong(name, "is missing; every row needs it")
+
+    def text(name: str) -> str:
+        value = row.get(name, "")
+        if not isinstance(value, str):
+            wrong(name, f"must be text, not {_shown(value)}")
+        if name in REQUIRED and not value.strip():
+            wrong(name, "is empty; every row needs it")
+        return value
+
+    if isinstance(row["id"], int) and not isinstance(row["id"], bool):
+        row["id"] = str(row["id"])
+    if not text("id").isprintable():
+        wrong("id", f"must be printable, not {_shown(row['id'])}")
+    kind = text("kind")
+    if kind not in ("stdio", "assert"):
+        wrong("kind", f'must be "stdio" or "assert", not {_shown(kind)}')
+    functions = row.get("functions", [])
+    if not isinstance(functions, list) or not all(isinstance(f, str) and f.isidentifier() for f in functions):
+        wrong("functions", f"must be a list of function names, not {_shown(functions)}")
+    for name in ("functions", "setup"):
+        if kind == "stdio" and row.get(name):
+            wrong(name, 'is for kind "assert" alone; leave it out')
+    if parse(text("setup")) is None:
+        wrong("setup", "is not Python; mend it or leave it out")
+    tags = row.get("tags", {})
+    if not isinstance(tags, dict) or not all(isinstance(value, str | None) for value in tags.values()):
+        wrong("tags", f"must be an object of text to text, not {_shown(tags)}")
+    timeout = row.get("timeout")
+    if timeout is not None and (
+        isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0.01 <= timeout < math.inf
+    ):
+        wrong("timeout", f"must be CPU seconds, 0.01 or more, not {_shown(timeout)}")
+
+    def tests(name: str, source: str) -> tuple[Test, ...]:
+        value = row.get(name, [])
+        if not isinstance(value, list):
+            wrong(name, f"must be a list of tests, not {_shown(value)}")
+        if name in REQUIRED and not value:
+            wrong(name, "holds no test; a task needs at least one visible and one hidden test")
+        made = []
+        for number, one in enumerate(value, 1):
+            test = _own_test(one, kind, source)
+            if isinstance(test, str):
+                wrong(name, f"test {number}: {test}")
+            if kind == "assert":
+                try:
+                    apart = asserts.take_apart(test.input, text("setup"), frozenset(functions))
+                except asserts.NotATest as why:
+                    wrong(name, f"test {number}: {why}")
+                if not apart.leaves:
+                    wrong(name, f"test {number}: asks nothing of the program (a function named like a built-in one is "
+                                "to stand in `functions`)")  # fmt: skip
+            made.append(test)
+        return tuple(made)
+
+    return Task(
+        id=text("id"),
+        title=text("title") or text("id"),
+        statement=text("statement"),
+        kind=kind,
+        visible=tests("visible", "public"),
+        hidden=tests("hidden", "private"),
+        spare=tests("spare", "generated") if options.spare else (),
+        setup=text("setup"),
+        tags={name: value for name, value in tags.items() if value is not None},  # parquet has all or none
+        functions=tuple(functions),
+        reference=text("reference"),
+        timeout=None if timeout is None else float(timeout),
+    )
+
+
+def _own_test(value: Any, kind: str, source: str) -> Test | str:
+    """A test, or what is wrong with it."""
+    if kind == "assert":
+        if isinstance(value, dict) and set(value) <= {"input", "output"} and not value.get("output"):
+            value = value.get("input")  # a parquet column has one shape, whatever the kinds of its rows
+        if not isinstance(value, str):
+            return f'must be a text like "assert f(2) == 4", not {_shown(value)}'
+        program = parse(value)
+        if program is None:
+            return f"is not Python: {_shown(value)}"
+        asserts = sum(isinstance(statement, ast.Assert) for statement in program.body)
+        if asserts != 1 or not isinstance(program.body[-1], ast.Assert):
+            return f"must end with its one assert statement: {_shown(value)}"
+        return Test(value, source=source)
+    if isinstance(value, dict) and set(value) == {"input", "output"}:
+        value = [value["input"], value["output"]]
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(side, str) for side in value):
+        return f'must be [input, output] or {{"input": ..., "output": ...}}, both text, not {_shown(value)}'
+    return Test(value[0], value[1], source)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -27,8 +27,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
+from asking.events import Event
 from faults import DiskFault, RecordsError
 from swarm import Attempt, Slot
 from tasksets.task import Task, from_card
@@ -163,8 +164,8 @@ class Folder:
     def checks(self) -> Iterator[dict[str, Any]]:
         return self.rows(CHECKS)
 
-    def events(self) -> Iterator[dict[str, Any]]:
-        return self.rows(EVENTS)
+    def events(self) -> Iterator[Event]:
+        return cast("Iterator[Event]", self.rows(EVENTS))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

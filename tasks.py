@@ -22,7 +22,7 @@ from faults import TaskError as TaskError
 from tasksets.code_contests import code_contests
 from tasksets.mbpp import mbpp_bundle
 from tasksets.own import own
-from tasksets.task import About, Options, one_line, seeded
+from tasksets.task import About, Options, in_words, seeded
 from tasksets.task import Task as Task
 from tasksets.task import Test as Test
 from tasksets.task import card as card
@@ -108,7 +108,7 @@ def _spool(tasks: Iterable[Task], spool: IO[bytes], source: str) -> dict[str, in
             spool.flush()
         except OSError as error:
             raise TaskError(
-                f"cannot put tasks into {tempfile.gettempdir()} ({one_line(error)}); set TMPDIR to a folder with room"
+                f"cannot put tasks into {tempfile.gettempdir()} ({in_words(error)}); set TMPDIR to a folder with room"
             ) from error
     return places
 

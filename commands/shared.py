@@ -23,9 +23,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from asking.address import default_base_urls
+from asking.events import Event
+from asking.fields import Fields
 from commands.console import complain, note
 from commands.flags import VERSION
-from endpoint import Policy, default_base_urls
+from endpoint import Policy, Record
 from faults import (
     DONE,
     ENDPOINT,
@@ -67,7 +70,7 @@ class Budget:
         for event in log.events():
             self._pay(event)
 
-    def record(self, event: dict[str, Any]) -> None:
+    def record(self, event: Event) -> None:
         """The policy's log. LimitReached before a first request that is one too many."""
         name = event["event"]
         if name == "probe" and event["completion_tokens"] is None and {"tokens", "usd"} & set(self.limits):
@@ -97,7 +100,7 @@ class Budget:
         self.slot_seconds["busy"] += self.busy * passed
         self.slot_seconds[self.missing()] += (self.slots - self.busy) * passed
 
-    def _pay(self, event: dict[str, Any]) -> None:
+    def _pay(self, event: Event) -> None:
         if event.get("event") == "answered":
             given, made = event.get("prompt_tokens") or 0, event.get("completion_tokens") or 0
             self.spent["calls"] += 1
@@ -326,18 +329,20 @@ def stop(code: int, why: object, telling: str = "", limits: Mapping[str, float] 
     return code
 
 
-def policy_of(a: argparse.Namespace, model: str | None, log: Callable[[dict[str, Any]], None]) -> Policy:
+def policy_of(a: argparse.Namespace, model: str | None, log: Record) -> Policy:
     """The endpoint's policy as the flags describe it."""
     try:
         return Policy(
             a.base_url or default_base_urls(),
             model,
+            Fields(
+                temperature=a.temperature,
+                top_p=None if getattr(a, "as_published", False) else a.top_p,
+                max_tokens=a.max_tokens,
+                thinking=a.thinking,
+                extra_body=a.extra_body,
+            ),
             api_key=os.environ.get("OPENAI_API_KEY"),
-            temperature=a.temperature,
-            top_p=None if getattr(a, "as_published", False) else a.top_p,
-            max_tokens=a.max_tokens,
-            thinking=a.thinking,
-            extra_body=a.extra_body,
             request_timeout=a.request_timeout,
             give_up_after=60 * a.give_up_after,
             concurrency=a.concurrency,

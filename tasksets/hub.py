@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from faults import TaskError
-from tasksets.task import About, Options, one_line
+from tasksets.task import About, Options, in_words
 
 
 def fetch(repo: str, pinned: str, patterns: tuple[str, ...], options: Options, about: About) -> list[Path]:
@@ -50,13 +50,13 @@ def fetch(repo: str, pinned: str, patterns: tuple[str, ...], options: Options, a
                 f"{repo} at {revision} is not whole in the cache and HF_HUB_OFFLINE is set; unset it for one run, "
                 "or set HF_HOME to a cache that holds it"
             ) from None
-        cause = one_line(error.__cause__ or error)
+        cause = in_words(error.__cause__ or error)
         raise TaskError(
             f"{repo} at {revision} is not in the cache and {where} did not give it ({cause}); check the network, "
             "set HF_ENDPOINT to a mirror, or name another --revision"
         ) from None
     except (errors.HTTPError, OSError) as error:
-        raise TaskError(f"cannot download {repo} from {where}: {one_line(error)}; try again") from error
+        raise TaskError(f"cannot download {repo} from {where}: {in_words(error)}; try again") from error
     finally:
         if quiet:
             enable_progress_bars()
@@ -97,4 +97,4 @@ def parquet_cells(path: Path, columns: Iterable[str] | None, batch_rows: int) ->
                 for index in range(batch.num_rows):
                     yield {name: batch.column(name)[index] for name in wanted}
     except (arrow.ArrowException, OSError) as error:
-        raise TaskError(f"cannot read {path}: {one_line(error)}; is it a whole parquet file?") from error
+        raise TaskError(f"cannot read {path}: {in_words(error)}; is it a whole parquet file?") from error

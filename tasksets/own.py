@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from faults import TaskError
 from grading import asserts
 from tasksets.hub import not_on_a_hub, parquet_cells
-from tasksets.task import About, Options, Task, Test, one_line, parse, unseen
+from tasksets.task import About, Options, Task, Test, in_words, parse, unseen
 
 REQUIRED = ("id", "statement", "kind", "visible", "hidden")
 FIELDS = (*REQUIRED, "title", "setup", "tags", "functions", "reference", "spare", "timeout")
@@ -79,7 +79,7 @@ def jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
     try:
         lines = path.open("rb")  # bytes: lines end at \n alone, whatever else a statement holds
     except OSError as error:
-        raise TaskError(f"cannot read {path}: {one_line(error)}; check its permissions") from error
+        raise TaskError(f"cannot read {path}: {in_words(error)}; check its permissions") from error
     with lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -88,7 +88,7 @@ def jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 yield f"line {number}", json.loads(text, object_pairs_hook=object_of)
             except (ValueError, RecursionError) as error:
-                raise TaskError(f"{path}, line {number}: not JSON in UTF-8 ({one_line(error)})") from None
+                raise TaskError(f"{path}, line {number}: not JSON in UTF-8 ({in_words(error)})") from None
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
@@ -96,7 +96,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
         try:
             yield f"row {number}", {name: cell.as_py() for name, cell in cells.items()}
         except UnicodeDecodeError as error:
-            raise TaskError(f"{path}, row {number}: not UTF-8: {one_line(error)}; write the file again") from None
+            raise TaskError(f"{path}, row {number}: not UTF-8: {in_words(error)}; write the file again") from None
 
 
 def _own_task(row: Any, where: str, options: Options) -> Task:

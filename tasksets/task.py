@@ -175,7 +175,7 @@ def seeded(seed: int, name: str) -> bytes:
     return sha256(f"{seed}|{name}".encode()).digest()
 
 
-def one_line(error: BaseException) -> str:
+def in_words(error: BaseException) -> str:
     """What an exception says, for the middle of a message."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__

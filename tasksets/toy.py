@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple, Self
 
-from endpoint import Messages, Probe, Record, Reply, State, tokens
+from asking.events import Event
+from asking.fields import Messages
+from asking.reply import Reply, tokens
+from endpoint import Probe, Record, State
 from tasksets.hub import not_on_a_hub
 from tasksets.task import About, Options, Task, Test
 
@@ -55,10 +58,10 @@ class FakePolicy:
         return Probe(self.model, served=[self.model], server="none", urls=[], facts=facts, warnings=[])
 
     async def draw(self, messages: Messages, seed: int) -> Reply:
-        row = {"request": next(self._numbers), "seed": seed, "tries": 1}
+        sent: Event = {"event": "sent", "request": next(self._numbers), "seed": seed, "tries": 1}
         reply = self._reply("\n".join(message["content"] for message in messages), seed)
-        self._log({"event": "sent", **row})
-        self._log({"event": "answered", **row, **tokens(reply), "latency_seconds": 0.0})
+        self._log(sent)
+        self._log({**sent, "event": "answered", **tokens(reply), "latency_seconds": 0.0})
         self.state.answered += 1
         return reply
 

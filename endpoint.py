@@ -25,7 +25,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -33,8 +33,9 @@ from asking.address import base_url, is_local, is_loopback, url_forms
 from asking.events import Event
 from asking.failed import Failed, judged, one_line, root, scrubber
 from asking.fields import Fields, Messages, Payload, sendable
-from asking.reply import Body, Reply, count, read, tokens
-from faults import EndpointFault
+from asking.reply import Body, count, read, tokens
+from asking.reply import Reply as Reply  # handed on: with Probe and EndpointFault, what a caller has to know by name
+from faults import EndpointFault as EndpointFault
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -221,7 +222,8 @@ class Policy:
             words = f"no complete answer within {self._timeout:g} s"
             failure = Failed("timed_out", words, possibly_billed=True)
         except APIStatusError as error:
-            failure = self._judged(error.status_code, error.response.headers, error.response.text)
+            answer = error.response
+            failure = judged(answer.status_code, answer.headers, answer.text, self._scrub, self._give_up_after)
         except APIConnectionError as error:
             cause = error.__cause__ or error
             never_sent = type(cause).__name__ in ("ConnectError", "ConnectTimeout", "PoolTimeout")
@@ -232,13 +234,11 @@ class Policy:
         if failure is None and (error_in_200 := body.get("error")):
             said = error_in_200 if isinstance(error_in_200, dict) else {}
             code = str(said.get("code") or said.get("status"))
-            failure = self._judged(int(code) if re.fullmatch("[45][0-9][0-9]", code) else 502, {}, json.dumps(body))
+            status = int(code) if re.fullmatch("[45][0-9][0-9]", code) else 502
+            failure = judged(status, {}, json.dumps(body), self._scrub, self._give_up_after)
         if failure is not None:
             raise failure
         return body
-
-    def _judged(self, status: int, headers: Mapping[str, str], text: str) -> Failed:
-        return judged(status, headers, text, self._scrub, self._give_up_after)
 
     def _read(self, body: Body) -> Reply:
         reply = read(body, self._implied_tag)

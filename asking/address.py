@@ -1,9 +1,5 @@
 """Base URLs: as people paste them, as servers serve them, and whether one leads out of the house.
 
-    base_url(text)       made whole, or ValueError
-    url_forms(url)       with /v1 and without, the likeliest first
-    is_local, is_loopback
-
 Left out: asking what answers there (the probe in endpoint.py finds out).
 """
 

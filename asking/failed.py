@@ -1,9 +1,6 @@
 """A try that brought no reply, and what that means: by status, by the words of the body, by the headers.
 
-    judged(status, headers, text, scrub, patience)      an error answer as a Failed
-    scrubber(secret)                                    takes the key out of every text that comes from outside
-
-Left out: what is done about it (endpoint.py).
+Every text that comes from outside goes through a scrubber first. Left out: what is done about it (endpoint.py).
 """
 
 from __future__ import annotations
@@ -14,22 +11,19 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Literal
+from typing import Literal, get_args
 
-Kind = Literal[
-    "again", "timed_out", "unsent", "throttled", "overflow", "refused", "key", "model", "absent", "quota", "stop"
-]
 Scrub = Callable[[str], str]
+MayPass = Literal["again", "timed_out", "unsent", "throttled"]  # unsent: no connection
+# overflow: the prompt is too long; refused: 400, 422; absent: 404; stop: asked to wait too long
+Lasts = Literal["overflow", "refused", "key", "model", "absent", "quota", "stop"]
 
 
 @dataclass(eq=False)
 class Failed(Exception):
-    """One try that brought no reply.
+    """One try that brought no reply."""
 
-    kind: again | timed_out | unsent (no connection) | throttled may pass by themselves. overflow (the prompt is too
-    long) | refused (400, 422) | key | model | absent (404) | quota | stop (asked to wait too long) do not."""
-
-    kind: Kind
+    kind: MayPass | Lasts
     error: str  # one line
     status: int | None = None
     possibly_billed: bool = False
@@ -38,7 +32,8 @@ class Failed(Exception):
 
     @property
     def may_pass(self) -> bool:
-        return self.kind in ("again", "timed_out", "unsent", "throttled")
+        """Whether waiting may help."""
+        return self.kind in get_args(MayPass)
 
 
 _CODE = re.compile(r'"(?:code|type)"\s*:\s*"([^"]{1,80})"')  # in an error body of whatever shape
@@ -52,7 +47,7 @@ _TOO_LONG = re.compile(
 
 def judged(status: int, headers: Mapping[str, str], text: str, scrub: Scrub, patience: float) -> Failed:
     """What an error answer means. patience: seconds; who asks to wait longer ends the run."""
-    kind: Kind
+    kind: MayPass | Lasts
     say, wait, codes = scrub(text)[:4000], named_wait(headers), set(_CODE.findall(text))
     if status == 402 or codes & {"insufficient_quota", "insufficient_balance", "billing_hard_limit_reached"}:
         kind = "quota"
@@ -115,7 +110,7 @@ def named_wait(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def scrubber(secret: str) -> Callable[[str], str]:
+def scrubber(secret: str) -> Scrub:
     """Takes a secret out of a text, and each word that begins with its first eight characters: servers like to echo a
     key with its middle starred out."""
     if not secret:

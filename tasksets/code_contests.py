@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from tasksets.hub import fetch, parquet_cells
+from tasksets.hub import Cells, fetch, parquet_cells
 from tasksets.task import About, Options, Task, Test, unseen
 
 CODE_CONTESTS = "deepmind/code_contests"
@@ -57,7 +57,7 @@ def code_contests(options: Options, about: About) -> Iterator[Task]:
     )
 
 
-def _contest_task(cells: dict[str, Any], split: str, options: Options, about: About) -> Task | str:
+def _contest_task(cells: Cells, split: str, options: Options, about: About) -> Task | str:
     """The task of one row, or the reason to leave it out."""
     name = cells["name"].as_py() or ""
     statement = cells["description"].as_py() or ""

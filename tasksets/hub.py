@@ -17,6 +17,8 @@ from typing import Any
 from faults import TaskError
 from tasksets.task import About, Options, in_words
 
+Cells = dict[str, Any]  # column -> arrow scalar, so that what is not needed never becomes a Python object
+
 
 def fetch(repo: str, pinned: str, patterns: tuple[str, ...], options: Options, about: About) -> list[Path]:
     """Local paths of a data set's files, one pattern after the other: from the cache, else from the hub.
@@ -81,8 +83,8 @@ def not_on_a_hub(options: Options, source: object) -> None:
         raise TaskError(f"--revision {options.revision} is for data sets on a hub and {source} is none; leave it out")
 
 
-def parquet_cells(path: Path, columns: Iterable[str] | None, batch_rows: int) -> Iterator[dict[str, Any]]:
-    """Rows of a parquet file as {column: arrow scalar}, so that what is not needed never becomes a Python object."""
+def parquet_cells(path: Path, columns: Iterable[str] | None, batch_rows: int) -> Iterator[Cells]:
+    """The rows of a parquet file."""
     import pyarrow as arrow
     import pyarrow.parquet as parquet
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from faults import TaskError
 from grading import asserts
@@ -58,7 +58,7 @@ def own(path: Path, sets: Iterable[str], options: Options, about: About) -> Iter
         raise TaskError(f"there is no file {path}; give the path of a .jsonl or .parquet file of tasks")
     seen: dict[str, str] = {}
     for where, row in readers[path.suffix](path):
-        task = _own_task(row, f"{path}, {where}", options)
+        task = _task(row, f"{path}, {where}", options)
         if task.id in seen:
             raise TaskError(f"{path}, {where}: id: {task.id!r} is also {seen[task.id]}; ids must differ")
         seen[task.id] = where
@@ -69,8 +69,8 @@ def own(path: Path, sets: Iterable[str], options: Options, about: About) -> Iter
             about.left_out["whose every hidden test is also visible"] += 1
 
 
-def jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def jsonl_rows(path: Path) -> Iterator[tuple[str, object]]:
+    def object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(dict(pairs)) < len(pairs):
             twice = next(name for name, number in Counter(name for name, _ in pairs).items() if number > 1)
             raise ValueError(f"{twice!r} is there twice")
@@ -91,7 +91,7 @@ def jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
                 raise TaskError(f"{path}, line {number}: not JSON in UTF-8 ({in_words(error)})") from None
 
 
-def parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
+def parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
     for number, cells in enumerate(parquet_cells(path, None, batch_rows=16), 1):
         try:
             yield f"row {number}", {name: cell.as_py() for name, cell in cells.items()}
@@ -99,7 +99,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
             raise TaskError(f"{path}, row {number}: not UTF-8: {in_words(error)}; write the file again") from None
 
 
-def _own_task(row: Any, where: str, options: Options) -> Task:
+def _task(row: object, where: str, options: Options) -> Task:
     """One row, checked field by field. `where` says which row it is."""
 
     def wrong(field: str, what: str) -> NoReturn:
@@ -111,10 +111,8 @@ def _own_task(row: Any, where: str, options: Options) -> Task:
     for name in row:
         if name not in FIELDS:
             near = difflib.get_close_matches(name, FIELDS, 1)
-            wrong(
-                name,
-                f"no such field; did you mean {near[0]}?" if near else f"no such field; there are {', '.join(FIELDS)}",
-            )
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(FIELDS)}"
+            wrong(name, f"no such field; {hint}")
     for name in REQUIRED:
         if name not in row:
             wrong(name, "is missing; every row needs it")
@@ -159,18 +157,10 @@ def _own_task(row: Any, where: str, options: Options) -> Task:
             wrong(name, "holds no test; a task needs at least one visible and one hidden test")
         made = []
         for number, one in enumerate(value, 1):
-            test = _own_test(one, kind, source)
-            if isinstance(test, str):
-                wrong(name, f"test {number}: {test}")
-            if kind == "assert":
-                try:
-                    apart = asserts.take_apart(test.input, text("setup"), frozenset(functions))
-                except asserts.NotATest as why:
-                    wrong(name, f"test {number}: {why}")
-                if not apart.leaves:
-                    wrong(name, f"test {number}: asks nothing of the program (a function named like a built-in one is "
-                                "to stand in `functions`)")  # fmt: skip
-            made.append(test)
+            try:
+                made.append(_test(one, kind, source, text("setup"), frozenset(functions)))
+            except asserts.NotATest as why:
+                wrong(name, f"test {number}: {why}")
         return tuple(made)
 
     return Task(
@@ -189,27 +179,31 @@ def _own_task(row: Any, where: str, options: Options) -> Task:
     )
 
 
-def _own_test(value: Any, kind: str, source: str) -> Test | str:
-    """A test, or what is wrong with it."""
+def _test(value: object, kind: str, source: str, setup: str, functions: frozenset[str]) -> Test:
+    """One test of a row. Raises NotATest, which says what is wrong with it."""
     if kind == "assert":
         if isinstance(value, dict) and set(value) <= {"input", "output"} and not value.get("output"):
             value = value.get("input")  # a parquet column has one shape, whatever the kinds of its rows
         if not isinstance(value, str):
-            return f'must be a text like "assert f(2) == 4", not {_shown(value)}'
+            raise asserts.NotATest(f'must be a text like "assert f(2) == 4", not {_shown(value)}')
         program = parse(value)
         if program is None:
-            return f"is not Python: {_shown(value)}"
-        asserts = sum(isinstance(statement, ast.Assert) for statement in program.body)
-        if asserts != 1 or not isinstance(program.body[-1], ast.Assert):
-            return f"must end with its one assert statement: {_shown(value)}"
+            raise asserts.NotATest(f"is not Python: {_shown(value)}")
+        if [number for number, one in enumerate(program.body, 1) if isinstance(one, ast.Assert)] != [len(program.body)]:
+            raise asserts.NotATest(f"must end with its one assert statement: {_shown(value)}")
+        if not asserts.take_apart(value, setup, functions).leaves:
+            raise asserts.NotATest(
+                "asks nothing of the program (a function named like a built-in one is to stand in `functions`)"
+            )
         return Test(value, source=source)
     if isinstance(value, dict) and set(value) == {"input", "output"}:
         value = [value["input"], value["output"]]
     if not isinstance(value, list) or len(value) != 2 or not all(isinstance(side, str) for side in value):
-        return f'must be [input, output] or {{"input": ..., "output": ...}}, both text, not {_shown(value)}'
+        what = f'must be [input, output] or {{"input": ..., "output": ...}}, both text, not {_shown(value)}'
+        raise asserts.NotATest(what)
     return Test(value[0], value[1], source)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = json.dumps(value, default=str)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -53,7 +53,7 @@ class Task:
     def digest(self) -> str:
         """SHA-256 (hex) over everything that decides a prompt or a pass: not title, tags, spare, reference.
         `shown()` and `from_card` keep it, since a view of a task is still that task."""
-        content: dict[str, Any] = {
+        content: dict[str, object] = {
             "statement": self.statement,
             "kind": self.kind,
             "setup": self.setup,

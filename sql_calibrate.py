@@ -55,8 +55,9 @@ from commands.shared import (
 )
 from faults import DONE, ENDPOINT, GRADER, EndpointFault, GraderFault, RecordsError, TaskError
 from figures.plan import plan_digest
+from grading.extract import extract_sql
 from grading.grade import LETTERS, Grade, clip
-from grading.sql import Bench, Result, extract_sql, is_file, is_query, worth
+from grading.sql import Bench, Result, is_file, is_query, worth
 from grading.sql import SqlGrade as SqlGrade
 from grading.sql import score as score
 from measure import RULE

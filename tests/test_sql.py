@@ -29,6 +29,7 @@ from hypothesis import strategies as st
 import sql_calibrate
 from grader import Grader
 from grading import sandbox, sql
+from grading.extract import extract_sql
 from grading.sql import (
     EMPTY,
     FAILS,
@@ -38,7 +39,6 @@ from grading.sql import (
     Form,
     cell_f1,
     close,
-    extract_sql,
     is_query,
     same_rows,
     tied,

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from faults import EndpointFault
+from grading.reasoning import BEGINS, ENDS, OPENS
 
 Messages = list[dict[str, str]]
 Record = Callable[[dict[str, Any]], object]
@@ -501,7 +502,7 @@ class Policy:
                     failure = failed
                 else:
                     content = str(body["choices"][0]["message"].get("content"))
-                    self._implied_tag |= "</think>" in content and "<think>" not in content
+                    self._implied_tag |= bool(ENDS.search(content)) and not OPENS.search(content)
                     self._settled = True
                     return body, reply
                 if failure.kind != "refused" or not self._learn(failure, payload):  # each round learns a field more
@@ -547,17 +548,17 @@ _TOO_LONG = re.compile(
 
 
 def split_reasoning(message: dict[str, Any], cut_while_thinking: bool = False) -> tuple[str, str]:
-    """(text, reasoning): from fields of their own, from parts, or from <think> tags, of which the opening one may be
+    """(text, reasoning): from fields of their own, from parts, or by markers in the text, of which the first may be
     missing. What was cut off while thinking has no text."""
     content = message.get("content")
     reasoning = _text(message.get("reasoning_content") or message.get("reasoning"))
     if isinstance(content, list):
         reasoning = reasoning or _text([part.get("thinking") for part in content if isinstance(part, dict)])
     text = _text(content)
-    opened = re.match(r"\s*<think>", text)
+    opened = BEGINS.match(text)
     start = opened.end() if opened else 0
-    closed = re.search(r"</think>(?![\"'\\]|`(?!``))", text)  # before a quote it is a string in a program
-    if closed and (opened or "<think>" not in text[: closed.start()]):
+    closed = ENDS.search(text)
+    if closed and (opened or not OPENS.search(text, 0, closed.start())):
         return text[closed.end() :].lstrip("\r\n"), reasoning + text[start : closed.start()].strip()
     if opened or (cut_while_thinking and not reasoning):
         return "", reasoning + text[start:]

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from grading.outline import Outline, outline_of
-from grading.reasoning import ENDS, OPENING, answer
+from grading.reasoning import ENDS, OPENS, answer
 
 # ── the program in a reply ───────────────────────────────────────────────────────────────────────────────────────────
 # Chat models answer in Markdown, more or less. What is met in practice, and what is made of it:
@@ -35,8 +35,8 @@ from grading.reasoning import ENDS, OPENING, answer
 #                         that is never closed; a sentence after the program may speak of a tag
 # Line ends become \n; apart from that the text of the program is handed on as it stands.
 
-_OPENS_REASONING = re.compile(rf"[ \t]*{OPENING}", re.I)
-_OPENS_AT_END = re.compile(rf"{OPENING}[ \t]*$", re.I)
+_OPENS_REASONING = re.compile(rf"[ \t]*{OPENS.pattern}", re.I)
+_OPENS_AT_END = re.compile(rf"{OPENS.pattern}[ \t]*$", re.I)
 _MENTIONED = re.compile(r"[ \t]</\w+>[ \t]+[a-z]")  # amid a sentence: about the tag, and no end of anything
 _FENCE = re.compile(r"((?:[ \t]*+>)*+[ \t]*+(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)?+)(`{3,}+|~{3,}+)[ \t]*+(.*)", re.S)
 _QUOTED = re.compile(r"[ \t]*>[ ]?")  # a block inside a Markdown quotation

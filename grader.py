@@ -311,12 +311,12 @@ class Grader:
             expected = iter(tests)
             inputs = [test.input.encode("utf-8", "surrogatepass") for test in tests]
             async for output in dialogue.exchange(worker, inputs, ended):
-                results.append(await self._judge(output, next(expected).output))
+                results.append(await self._verdict(output, next(expected).output))
         if not ended:
             await worker.send([], last=True)
         return results
 
-    async def _judge(self, output: sandbox.Output, expected: str) -> TestResult:
+    async def _verdict(self, output: sandbox.Output, expected: str) -> TestResult:
         if output.outcome != "ended":
             return TestResult(False, output.outcome, output.outcome, output.cpu_seconds)
         got, wanted = output.stdout, expected.encode("utf-8", "surrogatepass")

@@ -36,6 +36,7 @@ from asking.fields import Fields, Messages, Payload, sendable
 from asking.reply import Body, count, read, tokens
 from asking.reply import Reply as Reply  # handed on: with Probe and EndpointFault, what a caller has to know by name
 from faults import EndpointFault as EndpointFault
+from grading.reasoning import ENDS, OPENS
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -416,7 +417,7 @@ class Policy:
                     failure = failed
                 else:
                     content = str(body["choices"][0]["message"].get("content"))
-                    self._implied_tag |= "</think>" in content and "<think>" not in content
+                    self._implied_tag |= bool(ENDS.search(content)) and not OPENS.search(content)
                     self._settled = True
                     return body, reply
                 if failure.kind != "refused" or not self._fields.learn(failure.say, payload):

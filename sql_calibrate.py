@@ -45,8 +45,9 @@ from faults import DONE, TaskError
 from figures.plan import SCHEMA_VERSION
 from figures.settings import Asked, Asking, Config, Data, Free, Row, count, setting, values_of
 from grader import Grader
+from grading.extract import extract_sql
 from grading.grade import LETTERS, Grade, clip
-from grading.sql import Bench, Result, extract_sql, is_file, is_query, worth
+from grading.sql import Bench, Result, is_file, is_query, worth
 from grading.sql import SqlGrade as SqlGrade
 from grading.sql import score as score
 from measure import RULE

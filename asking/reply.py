@@ -6,11 +6,11 @@ try that failed. Left out: what an error answer means (failed.py).
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from asking.events import Tokens
 from asking.failed import Failed
+from grading.reasoning import BEGINS, ENDS, OPENS
 
 Body = dict[str, Any]  # a JSON object as it came: nothing in it is sure to be what it should
 
@@ -45,17 +45,17 @@ def read(body: Body, implied_tag: bool) -> Reply:
 
 
 def split_reasoning(message: Body, cut_while_thinking: bool = False) -> tuple[str, str]:
-    """(text, reasoning): from fields of their own, from parts, or from <think> tags, of which the opening one may be
+    """(text, reasoning): from fields of their own, from parts, or by markers in the text, of which the first may be
     missing. What was cut off while thinking has no text."""
     content = message.get("content")
     reasoning = _text(message.get("reasoning_content") or message.get("reasoning"))
     if isinstance(content, list):
         reasoning = reasoning or _text([part.get("thinking") for part in content if isinstance(part, dict)])
     text = _text(content)
-    opened = re.match(r"\s*<think>", text)
+    opened = BEGINS.match(text)
     start = opened.end() if opened else 0
-    closed = re.search(r"</think>(?![\"'\\]|`(?!``))", text)  # before a quote it is a string in a program
-    if closed and (opened or "<think>" not in text[: closed.start()]):
+    closed = ENDS.search(text)
+    if closed and (opened or not OPENS.search(text, 0, closed.start())):
         return text[closed.end() :].lstrip("\r\n"), reasoning + text[start : closed.start()].strip()
     if opened or (cut_while_thinking and not reasoning):
         return "", reasoning + text[start:]

@@ -22,7 +22,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from grader import Grader
-from grading.sql import Bench, Gold, Result, extract_sql, same_rows, worth
+from grading.extract import extract_sql
+from grading.sql import Bench, Gold, Result, same_rows, worth
 from sql_calibrate import BUCKETS, correlation
 from telling.curves import areas, bucket_table, curve
 from telling.words import hill_line

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from figures.plan import CONTROL, Settings
+from grading.reasoning import ENDS, OPENS
 from swarm import Attempt, same_program
 from tasksets.task import Task
 
@@ -226,7 +227,7 @@ def tabulate(
                 prompt=prompts.setdefault(a.prompt_sha, len(prompts)),
                 truncated=truncated,
                 thinking=truncated
-                and ((empty and bool(a.reasoning)) or ("<think>" in a.reply and "</think>" not in a.reply)),
+                and ((empty and bool(a.reasoning)) or bool(OPENS.search(a.reply) and not ENDS.search(a.reply))),
                 empty=empty,
                 prompt_tokens=math.nan if a.prompt_tokens is None else a.prompt_tokens,
                 completion_tokens=math.nan if a.completion_tokens is None else a.completion_tokens,

@@ -1,7 +1,6 @@
 """What a query is worth: run it in the sandbox, find out what its gold query leaves open, compare the results outside.
 
     await score(grader, database, gold, predicted)      SqlGrade(exact_match, cell_f1, executes, flag)
-    extract_sql(reply)                                  the query in a model's reply, or None
 
 A query runs in the grader's sandbox, on a private copy of the database that is gone with the process, under SQLite's
 authorizer: one statement that reads, and nothing that attaches, writes, loads or sets. A gold result never enters the
@@ -19,7 +18,6 @@ import asyncio
 import itertools
 import math
 import os
-import re
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
@@ -27,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from faults import TaskError
+from grading.extract import extract_sql
 from grading.grade import LETTERS
 from records import dumps
 
@@ -1040,66 +1039,3 @@ def _paired_in_order(ours: list[float], theirs: list[float]) -> int:
         else:
             j += 1
     return pairs
-
-
-# ── the query in a reply ─────────────────────────────────────────────────────────────────────────────────────────────
-
-_BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+"
-_NAME = r"(?:\w+|\"[^\"]*\"|`[^`]*`|\[[^\]]*\])"
-_TABLES = rf"WITH\s+(?:RECURSIVE\s+)?{_NAME}\s*(?:\([^)]*\)\s*)?AS\s*(?:NOT\s+)?(?:MATERIALIZED\s*)?\("
-_QUERY = rf"(?:SELECT\b|VALUES\s*\(|{_TABLES})"
-_OTHER = (
-    r"(?:(?:INSERT|REPLACE)\s+(?:OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|DROP\s+\w+|ALTER\s+TABLE|ATTACH\s|"
-    r"DETACH\s|PRAGMA\s|VACUUM|REINDEX|ANALYZE|BEGIN\b|COMMIT\b|ROLLBACK\b|EXPLAIN\s|CREATE\s+(?:TEMP\w*\s+)?\w+)"
-)
-_STARTS = re.compile(rf"{_BLANK}(?:{_QUERY})", re.I | re.S)
-_STATEMENT = re.compile(rf"{_BLANK}(?:{_QUERY}|{_OTHER})", re.I | re.S)
-_LINE = [re.compile(rf"^[ \t>]*(?={_QUERY})", flag | re.M) for flag in (re.NOFLAG, re.I)]
-_LABEL = re.compile(r"\s*(?:sqlite3?|sql|query|postgres(?:ql)?|mysql|text|plaintext)\b[ \t]*:?", re.I)
-_THINKING = r"think|thinking|thought|thoughts|reasoning"
-_THOUGHT = re.compile(rf"</(?:{_THINKING})>|\[/THINK\]|◁/think▷|<\|channel\|>final<\|message\|>", re.I)
-_THINKS = re.compile(rf"\s*(?:<(?:{_THINKING})>|\[THINK\]|◁think▷|<\|channel\|>analysis)", re.I)
-# Capitals alone: a sentence may begin with From, On or As.
-_CLAUSE = re.compile(
-    r"\s*(?:[()\-,]|(?:FROM|WHERE|JOIN|LEFT|RIGHT|FULL|INNER|CROSS|NATURAL|ON|AND|OR|GROUP|ORDER|HAVING|LIMIT|OFFSET|"
-    r"UNION|EXCEPT|INTERSECT|WINDOW|WHEN|ELSE|END|AS)\b)"
-)
-_PAUSE = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|;|\n[ \t]*\n", re.S)
-
-
-def extract_sql(reply: str) -> str | None:
-    """The query in a reply, or None: the last fenced block that is one, else the text from its first line that is.
-
-    A text that is a query, or any other statement, is handed on whole: what it may do is not decided here.
-    """
-    text = _THOUGHT.split(reply)[-1].replace("\r\n", "\n")
-    if _THINKS.match(text):
-        return None
-    parts = re.split(r"```+|~~~+", text)
-    blocks = [_without_label(block) for block in parts[1::2]]
-    for what in (_STARTS, _STATEMENT):
-        if found := [block for block in blocks if what.match(block)]:
-            return found[-1].strip()
-    loose = _without_label("\n".join(parts[::2]))
-    capitals = _LINE[0].search(loose)
-    sentence = re.match(r"\s*[A-Z][a-z]", loose) and capitals  # "Select the rows ...", and a query further down
-    if _STATEMENT.match(loose) and not sentence:
-        return _until_prose(loose)
-    begins = capitals or _LINE[1].search(loose)
-    return _until_prose(loose[begins.end() :]) if begins else None
-
-
-def _without_label(block: str) -> str:
-    label = _LABEL.match(block)
-    return block[label.end() :] if label else block
-
-
-def _until_prose(text: str) -> str:
-    """The statement at the start of a text: to its semicolon, or to a paragraph that is no SQL."""
-    for pause in _PAUSE.finditer(text):
-        more = _STATEMENT.match(text, pause.end())
-        if (pause[0] == ";" and not more) or (
-            pause[0][0] == "\n" and not more and not _CLAUSE.match(text, pause.end())
-        ):
-            return text[: pause.start()].strip()
-    return text.strip()

@@ -31,6 +31,7 @@ import sql_calibrate
 from figures.settings import Free, ordered
 from grader import Grader
 from grading import sandbox, sql
+from grading.extract import extract_sql
 from grading.sql import (
     EMPTY,
     FAILS,
@@ -40,7 +41,6 @@ from grading.sql import (
     Form,
     cell_f1,
     close,
-    extract_sql,
     is_query,
     same_rows,
     tied,

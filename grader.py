@@ -41,7 +41,7 @@ from grading.grade import CLIP, LETTERS, Grade, TestResult, clip, rules_of
 from tasksets.task import Task, Test
 
 if sys.platform != "win32":  # there, all but the grader itself still works
-    from grading import sandbox, walls
+    from grading import plain, protocol, sandbox, walls
 
 # ── extract: the program in a reply ──────────────────────────────────────────────────────────────────────────────────
 # Chat models answer in Markdown, more or less. What is met in practice, and what is made of it:
@@ -691,7 +691,7 @@ _LITERAL = object()  # no literal
 _ASKS = 10_000  # the most questions that one assert may put to a program
 _ROUNDS = 200  # turns of judge and program, for one assert
 _LIMITS = 3  # so many times the CPU limit of a test, for all the processes in which one assert is decided
-_NOTHING = sandbox.encode({})
+_NOTHING = plain.encode({})
 
 
 def _apart(text: str, job: _Job, required: frozenset[str]) -> asserts.Apart:
@@ -707,8 +707,8 @@ def _literal(text: str) -> Any:
     """The value of a literal that can be compared on this side; _LITERAL where it is anything else."""
     try:
         value = ast.literal_eval(text)
-        sandbox.encode(value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, sandbox.BadValue):
+        plain.encode(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, plain.BadValue):
         return _LITERAL
     return value
 
@@ -717,11 +717,11 @@ def _equal(data: bytes, literal: Any) -> bool | None:
     """Is the encoded value equal to the literal? None: not to be decided on this side."""
     if literal is _LITERAL or len(data) > 1 << 16:  # more would keep other work waiting
         return None
-    if data == sandbox.encode(literal):
+    if data == plain.encode(literal):
         return True
     try:
-        sandbox.decode(sandbox.encode(literal), plain_only=True)
-        return bool(sandbox.decode(data, plain_only=True) == literal)
+        plain.decode(plain.encode(literal), plain_only=True)
+        return bool(plain.decode(data, plain_only=True) == literal)
     except ValueError:
         return None
 
@@ -761,8 +761,8 @@ class Grader:
         self._base = ""
         self._closed = False
         self._numbers = itertools.count()
-        self._idle: asyncio.Queue[sandbox.Worker] = asyncio.Queue()
-        self._all: list[sandbox.Worker] = []
+        self._idle: asyncio.Queue[sandbox.WorkerProcess] = asyncio.Queue()
+        self._all: list[sandbox.WorkerProcess] = []
         self._known: dict[Any, asyncio.Future[Any]] = {}
 
     @property
@@ -809,10 +809,10 @@ class Grader:
         self.tier = ""
         raise GraderFault(f"no tier of the sandbox works here ({'; '.join(reasons)})")
 
-    async def _start(self) -> sandbox.Worker:
+    async def _start(self) -> sandbox.WorkerProcess:
         if self._closed:
             raise GraderFault("the grader has been closed; grade inside its `async with`")
-        worker = sandbox.Worker(self.tier, f"{self._base}/{next(self._numbers)}")
+        worker = sandbox.WorkerProcess(self.tier, f"{self._base}/{next(self._numbers)}")
         self._all.append(worker)
         try:
             await worker.start()
@@ -930,7 +930,7 @@ class Grader:
         failed = [TestResult(False, "runtime_error", "runtime_error") for _ in groups[0]]
         return await self._on_worker(lambda worker: run(worker, source, job, groups), failed)
 
-    async def _on_worker(self, work: Callable[[sandbox.Worker], Coroutine[Any, Any, Any]], failed: Any) -> Any:
+    async def _on_worker(self, work: Callable[[sandbox.WorkerProcess], Coroutine[Any, Any, Any]], failed: Any) -> Any:
         """Do it on a worker; if that dies, once more on a fresh one; if that dies too, a third tells whose fault it is.
 
         failed: the result when a program has killed two workers while a third passes the self-test.
@@ -959,7 +959,7 @@ class Grader:
             raise GraderFault(f"twice {lost}; use fewer --workers or another machine, then start again to continue")
         return failed
 
-    async def _replace(self, worker: sandbox.Worker) -> sandbox.Worker:
+    async def _replace(self, worker: sandbox.WorkerProcess) -> sandbox.WorkerProcess:
         worker.kill()
         await asyncio.to_thread(worker.wait)
         if worker in self._all:
@@ -975,8 +975,8 @@ class Grader:
         except UnicodeEncodeError:
             return [sandbox.Output(b"", None, "syntax_error", 0.0) for _ in inputs]
 
-        async def work(worker: sandbox.Worker) -> list[sandbox.Output]:
-            worker.begin(source, sandbox.MAIN, limits)
+        async def work(worker: sandbox.WorkerProcess) -> list[sandbox.Output]:
+            worker.begin(source, protocol.MAIN, limits)
             return [output async for output in _exchange(worker, inputs, last=True)]
 
         if retry:
@@ -993,10 +993,10 @@ class Grader:
             self._idle.put_nowait(worker)
 
     async def _run_stdio(
-        self, worker: sandbox.Worker, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
+        self, worker: sandbox.WorkerProcess, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
     ) -> list[TestResult]:
         results: list[TestResult] = []
-        worker.begin(source, sandbox.MAIN, job.limits)
+        worker.begin(source, protocol.MAIN, job.limits)
         ended = False
         for number, tests in enumerate(groups, 1):
             if not all(r.passed for r in results):
@@ -1043,7 +1043,7 @@ class Grader:
             await asyncio.sleep(0)
 
     async def _run_asserts(
-        self, worker: sandbox.Worker, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
+        self, worker: sandbox.WorkerProcess, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
     ) -> list[TestResult]:
         results: list[TestResult] = []
         required = frozenset(job.functions)
@@ -1066,13 +1066,13 @@ class Grader:
         return results
 
     async def _values(
-        self, worker: sandbox.Worker, source: bytes, job: _Job, parts: list[asserts.Apart]
+        self, worker: sandbox.WorkerProcess, source: bytes, job: _Job, parts: list[asserts.Apart]
     ) -> list[TestResult]:
         """Put questions to the program and answers to the judge, in turns, until all asserts are decided."""
         open_ = [_Open(part) for part in parts]
-        limits = job.limits._replace(output_bytes=4 * sandbox.VALUE_BYTES)
+        limits = job.limits._replace(output_bytes=4 * plain.VALUE_BYTES)
         if quick := [one for one in open_ if one.part.is_one_question]:
-            worker.begin(source, sandbox.MODULE, limits)
+            worker.begin(source, protocol.MODULE, limits)
             inputs = [_snippet(one.part.question(), b"") for one in quick]
             at = 0
             async for output in _exchange(worker, inputs, last=True):
@@ -1084,13 +1084,13 @@ class Grader:
                 for one in waiting:
                     one.result = TestResult(False, "not_run", "not_run", one.cpu)
                 break
-            worker.begin(asserts.JUDGE.encode(), sandbox.MODULE, job.limits)
+            worker.begin(asserts.JUDGE.encode(), protocol.MODULE, job.limits)
             inputs = [_snippet(one.part.judge, one.known()) for one in waiting]
             outputs = [output async for output in _exchange(worker, inputs, last=True)]
             for one, output in zip(waiting, outputs, strict=True):
                 one.take_verdict(output)
             if asking := [one for one in waiting if one.result is None and one.asks]:
-                worker.begin(source, sandbox.MODULE, limits)
+                worker.begin(source, protocol.MODULE, limits)
                 inputs = [one.question() for one in asking]
                 outputs = [output async for output in _exchange(worker, inputs, last=True)]
                 for one, output in zip(asking, outputs, strict=True):
@@ -1129,7 +1129,7 @@ class _Open:
             self.fail(output.outcome, f"bad_value: {text}" if output.outcome == "bad_value" else "")
         elif not data:  # it left with status 0 before there was a value
             self.fail("runtime_error")
-        elif len(data) > sandbox.VALUE_BYTES:
+        elif len(data) > plain.VALUE_BYTES:
             self.fail("bad_value", "bad_value: too much of it")
         else:
             other = self.part.other
@@ -1144,7 +1144,7 @@ class _Open:
     def known(self) -> bytes:
         """What the judge is given. It guesses in turns: one guess ends an `all` at once, and the other an `any`."""
         self.guess = not self.guess
-        return sandbox.encode((self.guess, self.given), 1 << 40)
+        return plain.encode((self.guess, self.given), 1 << 40)
 
     def take_verdict(self, output: sandbox.Output) -> None:
         """What the judge says: passed or not, or what it wants to know."""
@@ -1154,7 +1154,7 @@ class _Open:
         self.cpu += output.cpu_seconds
         without, self.checked = not self.given, self.checked or not self.given
         try:
-            said: Any = sandbox.decode(_value(output.stdout)[0], plain_only=True)
+            said: Any = plain.decode(_value(output.stdout)[0], plain_only=True)
         except ValueError:
             if without:  # nothing of the program is in it
                 why = f"the set-up code of a test does not run by itself ({output.outcome})"
@@ -1187,7 +1187,7 @@ class _Open:
         if not isinstance(said, tuple) or [type(part) for part in said] != [int, bytes, bytes]:
             return False
         try:
-            names = [sandbox.decode(part) for part in said[1:]]
+            names = [plain.decode(part) for part in said[1:]]
         except (ValueError, TypeError):
             return False
         return 0 <= said[0] < len(self.part.leaves) and all(isinstance(one, dict) for one in names)
@@ -1197,10 +1197,9 @@ class _Open:
         asks = self.asks[: len(self.given) + self.many]
         hows = [(leaf, leaf in self.whole) for leaf, _, _ in asks]
         bound = [
-            {**sandbox.decode(first), **(sandbox.decode(more) if leaf in self.whole else {})}
-            for leaf, first, more in asks
+            {**plain.decode(first), **(plain.decode(more) if leaf in self.whole else {})} for leaf, first, more in asks
         ]
-        return _snippet(self.part.questions(hows), sandbox.encode(bound, 1 << 40))
+        return _snippet(self.part.questions(hows), plain.encode(bound, 1 << 40))
 
     def take_answers(self, output: sandbox.Output) -> None:
         """The answers to question(). Where it went wrong, half as many are asked next; a single one has failed."""
@@ -1231,7 +1230,7 @@ class _Open:
 def _answers(data: bytes) -> list[bytes | str]:
     """The list of answers that a program's process has sent; empty where it is none."""
     try:
-        answers = sandbox.decode(data, plain_only=True)
+        answers = plain.decode(data, plain_only=True)
     except ValueError:
         return []
     if not isinstance(answers, list) or not all(isinstance(answer, bytes | str) for answer in answers):
@@ -1250,7 +1249,7 @@ class _Job(NamedTuple):
     functions: tuple[str, ...]
 
 
-async def _exchange(worker: sandbox.Worker, inputs: list[bytes], last: bool) -> AsyncIterator[sandbox.Output]:
+async def _exchange(worker: sandbox.WorkerProcess, inputs: list[bytes], last: bool) -> AsyncIterator[sandbox.Output]:
     """Inputs out, results in, both at once where there is much of them."""
     if sum(map(len, inputs)) < 1 << 16:
         await worker.send(inputs, last)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grading import sandbox, stateless
+from grading import protocol, stateless
 from tests.test_sandbox import TIERS, call, outputs, worker_in
 
 ROOT = Path(__file__).parent.parent
@@ -22,8 +22,8 @@ def together_and_alone(programs_and_pieces, tier="full", **limits):
         found = []
         for program, pieces in programs_and_pieces:
             inputs = [call(piece) for piece in pieces]
-            together = await outputs(worker, program, inputs, sandbox.MODULE, **limits)
-            alone = [(await outputs(worker, program, [one], sandbox.MODULE, **limits))[0] for one in inputs]
+            together = await outputs(worker, program, inputs, protocol.MODULE, **limits)
+            alone = [(await outputs(worker, program, [one], protocol.MODULE, **limits))[0] for one in inputs]
             found.append((together, alone))
         return found
 
@@ -172,7 +172,7 @@ def test_memory_and_timeouts_are_told_as_of_calls_made_alone() -> None:
     async def work(worker):
         program = "def spin():\n    while 1: pass\ndef f(x):\n    return x\n"
         inputs = [call("__value__ = spin()")] * 3 + [call(f"__value__ = f({k})") for k in range(80)]
-        return await outputs(worker, program, inputs, sandbox.MODULE, cpu_seconds=0.1)
+        return await outputs(worker, program, inputs, protocol.MODULE, cpu_seconds=0.1)
 
     assert [r.outcome for r in worker_in("full", work)] == ["timeout"] * 3 + ["not_run"] * 80
 

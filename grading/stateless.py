@@ -79,8 +79,8 @@ _MOST_NAMES = 255  # that one code may have: the argument of an operation is a b
 
 _Known = namedtuple(
     "_Known",
-    "import_name import_from store_name store plain extended making annotated binding running fixed keeping names annotations "
-    "attributes",
+    "import_name import_from store_name store plain extended making annotated binding running fixed keeping names "
+    "annotations attributes",
 )
 _known: Any = None
 

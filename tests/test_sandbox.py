@@ -31,26 +31,31 @@ from hypothesis import strategies as st
 from grading import plain, protocol, sandbox, supervise, walls
 
 ROOT = Path(__file__).parent.parent
+BEST = "best"  # of the tiers that this machine offers
 TIERS = [pytest.param("full"), *(pytest.param(tier, marks=pytest.mark.slow) for tier in walls.TIERS[1:])]
 
 
-def worker_in(tier, work, **limits):
+def worker_in(tier, work):
     """Run `await work(worker)` with a worker of that tier; skip where the machine does not offer it."""
 
     async def main():
-        folder = tempfile.mkdtemp(prefix="sandbox-test-")
-        os.chmod(folder, 0o711)
-        worker = sandbox.WorkerProcess(tier, f"{folder}/0")
-        try:
+        refused = []
+        for one in walls.TIERS if tier == BEST else (tier,):
+            folder = tempfile.mkdtemp(prefix="sandbox-test-")
+            os.chmod(folder, 0o711)
+            worker = sandbox.WorkerProcess(one, f"{folder}/0")
             try:
-                await worker.start()
-            except sandbox.SandboxFault as why:
-                pytest.skip(f"tier {tier}: {why}")
-            return await asyncio.wait_for(work(worker), 60)
-        finally:
-            worker.kill()
-            await asyncio.to_thread(worker.wait)
-            shutil.rmtree(folder, ignore_errors=True)
+                try:
+                    await worker.start()
+                except sandbox.SandboxFault as why:
+                    refused.append(f"tier {one}: {why}")
+                    continue
+                return await asyncio.wait_for(work(worker), 60)
+            finally:
+                worker.kill()
+                await asyncio.to_thread(worker.wait)
+                shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip("; ".join(refused))
 
     return asyncio.run(main())
 
@@ -704,9 +709,8 @@ def test_where_namespaces_are_denied_full_says_so():
     """An ordinary user whose kernel allows no user namespaces gets a reason, not a weaker tier under the same name."""
     if os.geteuid() != 0:
         pytest.skip("needs root to take the right away")
-    python = next(
-        (p for p in ("/usr/bin/python3", sys.executable) if walls._can_be_read_by_anyone(os.path.realpath(p))), None
-    )
+    found = (os.path.realpath(p) for p in ("/usr/bin/python3", sys.executable) if os.path.exists(p))
+    python = next((p for p in found if walls._can_be_read_by_anyone(p)), None)
     if python is None or subprocess.run([python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]).returncode:
         pytest.skip("no Python of 3.11 or newer outside of private folders")
     folder = tempfile.mkdtemp(prefix="sandbox-test-")

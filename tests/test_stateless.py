@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from grading import protocol, stateless
-from tests.test_sandbox import TIERS, call, outputs, worker_in
+from tests.test_sandbox import BEST, TIERS, call, outputs, worker_in
 
 ROOT = Path(__file__).parent.parent
 F = ["__value__ = f()"] * 3
 
 
-def together_and_alone(programs_and_pieces, tier="full", **limits):
+def together_and_alone(programs_and_pieces, tier=BEST, **limits):
     """For each program: [(outcome, status, stdout, cpu_seconds)] of its calls, asked at once, and asked one at a time."""
 
     async def work(worker):
@@ -176,14 +176,14 @@ def test_memory_and_timeouts_are_told_as_of_calls_made_alone() -> None:
         inputs = [call("__value__ = spin()")] * 3 + [call(f"__value__ = f({k})") for k in range(80)]
         return await outputs(worker, program, inputs, protocol.MODULE, cpu_seconds=0.1)
 
-    assert [r.outcome for r in worker_in("full", work)] == ["timeout"] * 3 + ["not_run"] * 80
+    assert [r.outcome for r in worker_in(BEST, work)] == ["timeout"] * 3 + ["not_run"] * 80
 
 
 SHARES = {  # ways to write a function that a model has
     "docstring": '"""Doubles."""\ndef f(x: int = 2) -> int:\n    """Twice."""\n    return x * 2',
     "optional": "def f(x: int | None = None) -> list[int] | None:\n    return [x] if x else None",
     "typing": "import typing\nfrom typing import List, Optional\ndef f(x: Optional[List[int]] = None) -> typing.List[int]:\n    return x or []",
-    "many annotations": "from typing import Any, Dict, List, Tuple\nfrom collections.abc import Iterable\ndef g(x: Iterable[Any], *more: Dict[str, Tuple[int, ...]], y: 'later' = 1) -> List[int]:\n    return [y]\ndef f(x: list[int] = ()) -> Any:\n    return g(x)",
+    "many annotations": "from typing import Any, Dict, List, Tuple\nfrom collections.abc import Iterable\ndef g(x: Iterable[Any], y: 'later' = 1, *more: Dict[str, Tuple[int, ...]]) -> List[int]:\n    return [y]\ndef f(x: list[int] = ()) -> Any:\n    return g(x)",
     "future": "from __future__ import annotations\ndef f(x: nothing_of_the_kind = 1) -> int:\n    return x",
     "constants": "MOD = 10**9 + 7\nA, B = 1, 2\nBIG = MOD * 2\ndef f():\n    return (A + B) * BIG % MOD",
     "helpers": "import math\nfrom collections import Counter, defaultdict, deque\ndef _gcd(a, b):\n    return math.gcd(a, b)\ndef f():\n    seen = defaultdict(list)\n    seen[_gcd(4, 6)].append(Counter('aab').most_common(1))\n    return dict(seen), list(deque([1, 2], maxlen=1))",

@@ -359,7 +359,7 @@ class ProgramProcess:
                 if done:
                     break
             wall = time.monotonic() - started
-            watch = watch or walls.Watch(pid, posix_only)
+            watch = watch or walls.Watch(pid)
             watch.look(wall)
             left = min(limits.cpu_seconds - watch.computed, limits.asleep_seconds - watch.asleep)
             left = min(left, limits.wall_seconds - wall)

@@ -785,8 +785,8 @@ def test_waiting_for_a_processor_is_not_sleep():
     sleeper = subprocess.Popen([sys.executable, "-S", "-c", "import time\ntime.sleep(60)"])
     try:
         time.sleep(1.5)
-        spinners = [walls.Watch(one.pid, False) for one in pids]
-        asleep = walls.Watch(sleeper.pid, False)
+        spinners = [walls.Watch(one.pid) for one in pids]
+        asleep = walls.Watch(sleeper.pid)
         for _ in range(5):
             time.sleep(0.1)
             for watch in (*spinners, asleep):
@@ -795,7 +795,8 @@ def test_waiting_for_a_processor_is_not_sleep():
         assert sum(sum(watch.waited.values()) for watch in spinners) > sum(watch.computed for watch in spinners)
         assert asleep.asleep > 1.0
         if shutil.which("ps"):
-            by_ps, spinner = walls.Watch(sleeper.pid, True), walls.Watch(pids[0].pid, True)
+            by_ps, spinner = walls.Watch(sleeper.pid), walls.Watch(pids[0].pid)
+            by_ps.linux = spinner.linux = False
             for seconds in (1.0, 2.0):
                 by_ps.look(seconds)
                 spinner.look(seconds)
@@ -844,3 +845,14 @@ def test_the_resource_limits_are_those_of_the_page():
     assert (memory, file_size, core, descriptors) == (1 << 30, (16 << 20) + 1, 0, walls.DESCRIPTORS)
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
     assert stack in (1000000 << 10, hard)
+
+
+@linux
+@pytest.mark.parametrize("tier", TIERS)
+def test_nothing_needs_another_program_to_look_at_a_test(tier, monkeypatch):
+    """A slim image has no `ps`."""
+    monkeypatch.setattr(
+        sandbox, "_START", "import subprocess\nsubprocess.run = subprocess.Popen = None\n" + sandbox._START
+    )
+    results = worker_in(tier, lambda worker: outputs(worker, "import time\ntime.sleep(0.3)\nprint(input())", [b"1\n"]))
+    assert [r.stdout for r in results] == [b"1\n"]

@@ -851,8 +851,8 @@ def test_the_resource_limits_are_those_of_the_page():
 @pytest.mark.parametrize("tier", TIERS)
 def test_nothing_needs_another_program_to_look_at_a_test(tier, monkeypatch):
     """A slim image has no `ps`."""
-    monkeypatch.setattr(
-        sandbox, "_START", "import subprocess\nsubprocess.run = subprocess.Popen = None\n" + sandbox._START
-    )
-    results = worker_in(tier, lambda worker: outputs(worker, "import time\ntime.sleep(0.3)\nprint(input())", [b"1\n"]))
+    refusing = "import subprocess\nsubprocess.run = subprocess.Popen = None\n"
+    monkeypatch.setattr(sandbox, "_START", refusing + sandbox._START)
+    program = "import time\ntime.sleep(0.3)\nprint(input())"  # long enough to be looked at
+    results = worker_in(tier, lambda worker: outputs(worker, program, [b"1\n"]))
     assert [r.stdout for r in results] == [b"1\n"]

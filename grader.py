@@ -34,7 +34,7 @@ from grading.self_test import SELF_TEST, Check
 from tasksets.task import Task, Test
 
 if sys.platform != "win32":  # there, all but the grader itself still works
-    from grading import dialogue, sandbox, walls
+    from grading import dialogue, protocol, sandbox, walls
 
 _KEPT = 8192  # verdicts remembered
 _LARGE = 1 << 18  # bytes from which on an output is compared piece by piece, between other work
@@ -69,8 +69,8 @@ class Grader:
         self._base = ""
         self._closed = False
         self._numbers = itertools.count()
-        self._idle: asyncio.Queue[sandbox.Worker] = asyncio.Queue()
-        self._all: list[sandbox.Worker] = []
+        self._idle: asyncio.Queue[sandbox.WorkerProcess] = asyncio.Queue()
+        self._all: list[sandbox.WorkerProcess] = []
         self._known: dict[Hashable, asyncio.Future[Any]] = {}
 
     @property
@@ -117,10 +117,10 @@ class Grader:
         self.tier = ""
         raise GraderFault(f"no tier of the sandbox works here ({'; '.join(reasons)})")
 
-    async def _start(self) -> sandbox.Worker:
+    async def _start(self) -> sandbox.WorkerProcess:
         if self._closed:
             raise GraderFault("the grader has been closed; grade inside its `async with`")
-        worker = sandbox.Worker(self.tier, f"{self._base}/{next(self._numbers)}")
+        worker = sandbox.WorkerProcess(self.tier, f"{self._base}/{next(self._numbers)}")
         self._all.append(worker)
         try:
             await worker.start()
@@ -238,7 +238,7 @@ class Grader:
         failed = [TestResult(False, "runtime_error", "runtime_error") for _ in groups[0]]
         return await self._on_worker(lambda worker: run(worker, source, job, groups), failed)
 
-    async def _on_worker(self, work: Callable[[sandbox.Worker], Awaitable[_T]], failed: _T) -> _T:
+    async def _on_worker(self, work: Callable[[sandbox.WorkerProcess], Awaitable[_T]], failed: _T) -> _T:
         """Do it on a worker; if that dies, once more on a fresh one; if that dies too, a third tells whose fault it is.
 
         failed: the result when a program has killed two workers while a third passes the self-test.
@@ -267,7 +267,7 @@ class Grader:
             raise GraderFault(f"twice {lost}; use fewer --workers or another machine, then start again to continue")
         return failed
 
-    async def _replace(self, worker: sandbox.Worker) -> sandbox.Worker:
+    async def _replace(self, worker: sandbox.WorkerProcess) -> sandbox.WorkerProcess:
         worker.kill()
         await asyncio.to_thread(worker.wait)
         if worker in self._all:
@@ -283,8 +283,8 @@ class Grader:
         except UnicodeEncodeError:
             return [sandbox.Output(b"", None, "syntax_error", 0.0) for _ in inputs]
 
-        async def work(worker: sandbox.Worker) -> list[sandbox.Output]:
-            worker.begin(source, sandbox.MAIN, limits)
+        async def work(worker: sandbox.WorkerProcess) -> list[sandbox.Output]:
+            worker.begin(source, protocol.MAIN, limits)
             return [output async for output in dialogue.exchange(worker, inputs, last=True)]
 
         if retry:
@@ -301,10 +301,10 @@ class Grader:
             self._idle.put_nowait(worker)
 
     async def _run_stdio(
-        self, worker: sandbox.Worker, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
+        self, worker: sandbox.WorkerProcess, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
     ) -> list[TestResult]:
         results: list[TestResult] = []
-        worker.begin(source, sandbox.MAIN, job.limits)
+        worker.begin(source, protocol.MAIN, job.limits)
         ended = False
         for number, tests in enumerate(_due(groups, job.stop_at_first, results), 1):
             ended = number == len(groups) and not job.stop_at_first
@@ -331,7 +331,7 @@ class Grader:
         return TestResult(False, "wrong_answer", clip(text, start), output.cpu_seconds, start)
 
     async def _run_asserts(
-        self, worker: sandbox.Worker, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
+        self, worker: sandbox.WorkerProcess, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
     ) -> list[TestResult]:
         results: list[TestResult] = []
         parts = (dialogue.taken_apart(tests, job.setup, job.functions, job.program) for tests in groups)

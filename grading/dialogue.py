@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from faults import TaskError
-from grading import asserts, sandbox
+from grading import asserts, plain, protocol, sandbox
 from grading.compare import clip_start
 from grading.grade import TestResult, clip
 from grading.outline import outline_of
@@ -31,7 +31,7 @@ _ASKS = 10_000  # the most questions that one assert may put to a program
 _ROUNDS = 200  # turns of judge and program, for one assert
 _LIMITS = 3  # so many times the CPU limit of a test, for all the processes in which one assert is decided
 _WHOLE = 1 << 40  # bytes that what comes from this side may take, encoded: as many as it likes
-_NO_NAMES = sandbox.encode({})
+_NO_NAMES = plain.encode({})
 _NO_LITERAL = object()
 # What is above the line is for those who read and check it.
 _TEXT = Path(__file__).with_name("judge.py").read_text(encoding="utf-8")
@@ -67,13 +67,13 @@ def _apart(text: str, setup: str, required: frozenset[str]) -> asserts.Apart:
 
 
 async def decide(
-    worker: sandbox.Worker, program: bytes, limits: sandbox.Limits, parts: Sequence[asserts.Apart]
+    worker: sandbox.WorkerProcess, program: bytes, limits: sandbox.Limits, parts: Sequence[asserts.Apart]
 ) -> list[TestResult]:
     """Put questions to the program and answers to the judge, in turns, until all asserts are decided."""
     undecided = [_Undecided(part) for part in parts]
-    of_program = limits._replace(output_bytes=4 * sandbox.VALUE_BYTES)
+    of_program = limits._replace(output_bytes=4 * plain.VALUE_BYTES)
     if quick := [one for one in undecided if one.part.is_one_question]:
-        worker.begin(program, sandbox.MODULE, of_program)
+        worker.begin(program, protocol.MODULE, of_program)
         asked = iter(quick)
         async for output in exchange(worker, [_piece(one.part.question(), b"") for one in quick], last=True):
             next(asked).take_value(output)
@@ -83,13 +83,13 @@ async def decide(
             for one in waiting:
                 one.result = TestResult(False, "not_run", "not_run", one.cpu)
             break
-        worker.begin(JUDGE, sandbox.MODULE, limits)
+        worker.begin(JUDGE, protocol.MODULE, limits)
         inputs = [_piece(one.part.judge, one.known()) for one in waiting]
         outputs = [output async for output in exchange(worker, inputs, last=True)]
         for one, output in zip(waiting, outputs, strict=True):
             one.take_verdict(output)
         if asking := [one for one in waiting if one.result is None and one.asks]:
-            worker.begin(program, sandbox.MODULE, of_program)
+            worker.begin(program, protocol.MODULE, of_program)
             inputs = [one.question() for one in asking]
             outputs = [output async for output in exchange(worker, inputs, last=True)]
             for one, output in zip(asking, outputs, strict=True):
@@ -134,7 +134,7 @@ class _Undecided:
             self.fail(output.outcome, f"bad_value: {text}" if output.outcome == "bad_value" else "")
         elif not data:  # it left with status 0 before there was a value
             self.fail("runtime_error")
-        elif len(data) > sandbox.VALUE_BYTES:
+        elif len(data) > plain.VALUE_BYTES:
             self.fail("bad_value", "bad_value: too much of it")
         else:
             other = self.part.other
@@ -149,7 +149,7 @@ class _Undecided:
     def known(self) -> bytes:
         """What the judge is given. It guesses in turns: one guess ends an `all` at once, and the other an `any`."""
         self.guess = not self.guess
-        return sandbox.encode((self.guess, self.given), _WHOLE)
+        return plain.encode((self.guess, self.given), _WHOLE)
 
     def take_verdict(self, output: sandbox.Output) -> None:
         """What the judge says: passed or not, or what it wants to know."""
@@ -159,7 +159,7 @@ class _Undecided:
         self.cpu += output.cpu_seconds
         without, self.checked = not self.given, self.checked or not self.given
         try:
-            said: object = sandbox.decode(_halves(output.stdout)[0], plain_only=True)
+            said: object = plain.decode(_halves(output.stdout)[0], plain_only=True)
         except ValueError:
             if without:  # nothing of the program is in it
                 why = f"the set-up code of a test does not run by itself ({output.outcome})"
@@ -192,7 +192,7 @@ class _Undecided:
         if not isinstance(said, tuple) or [type(part) for part in said] != [int, bytes, bytes]:
             return False
         try:
-            names = [sandbox.decode(part) for part in said[1:]]
+            names = [plain.decode(part) for part in said[1:]]
         except (ValueError, TypeError):
             return False
         return 0 <= said[0] < len(self.part.leaves) and all(isinstance(one, dict) for one in names)
@@ -202,10 +202,9 @@ class _Undecided:
         asks = self.asks[: len(self.given) + self.many]
         hows = [(leaf, leaf in self.whole) for leaf, _, _ in asks]
         bound = [
-            {**sandbox.decode(first), **(sandbox.decode(more) if leaf in self.whole else {})}
-            for leaf, first, more in asks
+            {**plain.decode(first), **(plain.decode(more) if leaf in self.whole else {})} for leaf, first, more in asks
         ]
-        return _piece(self.part.questions(hows), sandbox.encode(bound, _WHOLE))
+        return _piece(self.part.questions(hows), plain.encode(bound, _WHOLE))
 
     def take_answers(self, output: sandbox.Output) -> None:
         """The answers to question(). Where it went wrong, half as many are asked next; a single one has failed."""
@@ -236,7 +235,7 @@ class _Undecided:
 def _answers(data: bytes) -> list[bytes | str]:
     """The list of answers that a program's process has sent; empty where it is none."""
     try:
-        answers = sandbox.decode(data, plain_only=True)
+        answers = plain.decode(data, plain_only=True)
     except ValueError:
         return []
     if not isinstance(answers, list) or not all(isinstance(answer, bytes | str) for answer in answers):
@@ -249,8 +248,8 @@ def _literal(text: str) -> object:
     """The value of a literal that can be compared on this side; _NO_LITERAL where it is anything else."""
     try:
         value = ast.literal_eval(text)
-        sandbox.encode(value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, sandbox.BadValue):
+        plain.encode(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, plain.BadValue):
         return _NO_LITERAL
     return value
 
@@ -259,11 +258,11 @@ def equals(data: bytes, literal: object) -> bool | None:
     """Is the encoded value equal to the literal? None: not to be decided on this side."""
     if literal is _NO_LITERAL or len(data) > 1 << 16:  # more would keep other work waiting
         return None
-    if data == sandbox.encode(literal):
+    if data == plain.encode(literal):
         return True
     try:
-        sandbox.decode(sandbox.encode(literal), plain_only=True)
-        return bool(sandbox.decode(data, plain_only=True) == literal)
+        plain.decode(plain.encode(literal), plain_only=True)
+        return bool(plain.decode(data, plain_only=True) == literal)
     except ValueError:
         return None
 
@@ -271,7 +270,7 @@ def equals(data: bytes, literal: object) -> bool | None:
 # ── bytes out, bytes in ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def exchange(worker: sandbox.Worker, inputs: list[bytes], last: bool) -> AsyncIterator[sandbox.Output]:
+async def exchange(worker: sandbox.WorkerProcess, inputs: list[bytes], last: bool) -> AsyncIterator[sandbox.Output]:
     """Inputs out, results in, both at once where there is much of them."""
     if sum(map(len, inputs)) < 1 << 16:
         await worker.send(inputs, last)

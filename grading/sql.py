@@ -42,7 +42,7 @@ CHOICES = 32  # rows that a row may be paired with, on average, where the best p
 
 # ── the sandbox's side: one fixed program ────────────────────────────────────────────────────────────────────────────
 # stdin: a line "verb bytes-of-database bytes-of-query", the database, the query. stdout: make: the database that the
-# script makes; others: a value in the strict encoding of sandbox.encode, (kind, rows or words). The walls and the
+# script makes; others: a value in the strict encoding of plain.encode, (kind, rows or words). The walls and the
 # limits are the grader's; the authorizer allows reading and nothing else, and stands before the query is parsed.
 #
 # vary: the texts of Bench._vary, with a zero byte between each. What the data leave open shows in what SQLite makes of
@@ -441,7 +441,7 @@ class Bench:
 
     def _told(self, output: Any, most: float = math.inf) -> Result:
         """What the fixed program said, or how it ended. most: bytes; it may have been taken over."""
-        from grading.sandbox import decode
+        from grading.plain import decode
 
         outcome, cpu = output.outcome, output.cpu_seconds
         if outcome != "ended":

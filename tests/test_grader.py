@@ -19,7 +19,7 @@ import pytest
 import grader
 from faults import GraderFault, TaskError
 from grader import Grader
-from grading import sandbox
+from grading import plain, sandbox
 from grading.compare import clip_start
 from grading.dialogue import equals
 from grading.grade import CLIP, LETTERS, TestResult, clip
@@ -340,10 +340,10 @@ def asserts(request, shared):
 
 
 def test_literals_need_no_clean_process():
-    assert equals(sandbox.encode(1.0), 1) is True
-    assert equals(sandbox.encode([1, "a"]), [1, "b"]) is False
-    assert equals(sandbox.encode({2, 1}), {1, 2}) is True
-    assert equals(sandbox.encode({2, 1}), [1, 2]) is None  # for the clean process
+    assert equals(plain.encode(1.0), 1) is True
+    assert equals(plain.encode([1, "a"]), [1, "b"]) is False
+    assert equals(plain.encode({2, 1}), {1, 2}) is True
+    assert equals(plain.encode({2, 1}), [1, 2]) is None  # for the clean process
     assert equals(b"d\xff\xff\xff\xff", {1: 2}) is None
 
 
@@ -623,7 +623,7 @@ def test_every_check_of_the_self_test_can_fail():
 
 def test_a_program_that_kills_two_workers_has_failed_if_a_third_is_well(monkeypatch):
     async def work(judge):
-        real = sandbox.Worker.begin
+        real = sandbox.WorkerProcess.begin
         deaths = 0
 
         def begin(worker, program, mode, limits):
@@ -633,7 +633,7 @@ def test_a_program_that_kills_two_workers_has_failed_if_a_third_is_well(monkeypa
                 os.kill(worker.process.pid, signal.SIGKILL)
             real(worker, program, mode, limits)
 
-        monkeypatch.setattr(sandbox.Worker, "begin", begin)
+        monkeypatch.setattr(sandbox.WorkerProcess, "begin", begin)
         grade = await judge.grade(reply("print('deadly')"), stdio([("", "deadly")] * 2, [("", "deadly")]))
         well = await judge.run(ADD, [("1 2", "3")])
         return grade.outcome, grade.visible, grade.hidden, deaths, well[0].passed
@@ -644,7 +644,7 @@ def test_a_program_that_kills_two_workers_has_failed_if_a_third_is_well(monkeypa
 @pytest.mark.slow
 def test_a_program_that_kills_two_workers_is_a_fault_if_the_third_is_ill(monkeypatch):
     async def work(judge):
-        real = sandbox.Worker.begin
+        real = sandbox.WorkerProcess.begin
 
         def begin(worker, program, mode, limits):
             if b"deadly" in program:
@@ -653,7 +653,7 @@ def test_a_program_that_kills_two_workers_is_a_fault_if_the_third_is_ill(monkeyp
                 monkeypatch.setattr(grader, "SELF_TEST", (*grader.SELF_TEST, odd))
             real(worker, program, mode, limits)
 
-        monkeypatch.setattr(sandbox.Worker, "begin", begin)
+        monkeypatch.setattr(sandbox.WorkerProcess, "begin", begin)
         with pytest.raises(GraderFault, match="self-test"):
             await judge.run("print('deadly')", [("", "deadly")])
         with pytest.raises(GraderFault, match="self-test"):  # and nothing was remembered as a verdict

@@ -56,9 +56,11 @@ from commands.shared import (
 from faults import DONE, ENDPOINT, GRADER, EndpointFault, GraderFault, RecordsError, TaskError
 from figures.plan import plan_digest
 from grading.grade import LETTERS, Grade, clip
-from grading.sql import Bench, Result, extract_sql, is_file, is_query, worth
+from grading.sql import Bench, Result, Shown, extract_sql, is_file, worth
 from grading.sql import SqlGrade as SqlGrade
 from grading.sql import score as score
+from grading.sql_compare import Cell
+from grading.sql_form import is_query
 from measure import RULE
 from records import Folder, Log, dumps
 from session import Session, each
@@ -206,7 +208,7 @@ def question(seat: Seat) -> Prompt:
     return Prompt([{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}])
 
 
-def described(tables: list[tuple[str, list[list[Any]]]]) -> str:
+def described(tables: list[Shown]) -> str:
     """A database as the prompt shows it: its CREATE statements, each with the first rows of the table."""
     parts = []
     for create, rows in tables:
@@ -219,7 +221,7 @@ def described(tables: list[tuple[str, list[list[Any]]]]) -> str:
     return "\n\n".join(parts).encode("utf-8", "replace").decode()
 
 
-def _short(value: Any) -> str:
+def _short(value: Cell) -> str:
     text = "NULL" if value is None else f"x'{value.hex()}'" if isinstance(value, bytes) else str(value)
     text = " ".join(text.split())
     return text if len(text) <= 40 else text[:39] + "…"
@@ -264,9 +266,9 @@ class SqlGrader:
         if gold.flag:
             return Unusable(gold.flag)
         tables = await self.bench.show(database)
-        if not tables.rows:
+        if not tables:
             return Unusable("database cannot be shown")
-        statement = f"A SQLite database:\n\n{described(tables.rows)}\n\nQuestion: {row.statement.strip()}"
+        statement = f"A SQLite database:\n\n{described(tables)}\n\nQuestion: {row.statement.strip()}"
         hidden = Test(golds[0] if len(golds) == 1 else dumps(golds), made.digest, "private")
         return SqlTask(
             row.id, row.title, statement, "sql", (), (hidden,), tags=row.tags, database=database, golds=golds

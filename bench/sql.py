@@ -22,7 +22,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from grader import Grader
-from grading.sql import Bench, Gold, Result, extract_sql, same_rows, worth
+from grading.sql import Bench, Gold, Result, SqlGrade, extract_sql, worth
+from grading.sql_compare import same_rows
 from sql_calibrate import BUCKETS, correlation
 from telling.curves import areas, bucket_table, curve
 from telling.words import hill_line
@@ -64,7 +65,7 @@ async def compare(folder: Path, seconds: bool) -> None:
             # Of several gold queries, one that finds nothing is no answer.
             return [query for query, grade in found if grade[:2] != (True, 1.0)]
 
-    async def one_prediction(bench: Bench, row: dict[str, Any]) -> tuple[Any, ...]:
+    async def one_prediction(bench: Bench, row: dict[str, Any]) -> tuple[str, SqlGrade, str]:
         async with room:
             gold, query = golds[row["pair_id"]], extract_sql(row["sql"] or "")
             result = (
@@ -87,7 +88,7 @@ async def compare(folder: Path, seconds: bool) -> None:
         began = time.monotonic()
         graded = await asyncio.gather(*(one_prediction(bench, row) for row in rows))
         print(f"{len(rows):,} predictions in {time.monotonic() - began:.0f} s")
-        kept = [(grade.cell_f1, grade.exact_match, pair) for pair, grade, _ in graded if not grade.flag]
+        kept = [(grade.cell_f1 or 0.0, grade.exact_match is True, pair) for pair, grade, _ in graded if not grade.flag]
         print(f"{len(kept):,} of them on questions without a flag; differences:")
         for why, n in Counter(why for *_, why in graded if why).most_common():
             print(f"  {n:4}  {why}")

@@ -51,13 +51,13 @@ def reason(said: bool, found: bool, text: str, gold: Gold, result: Result) -> st
 async def compare(folder: Path, seconds: bool) -> None:
     pairs = {pair["id"]: pair for pair in lines(folder / "pairs.jsonl")}
     golds: dict[str, Gold] = {}
-    room = asyncio.Semaphore(8)
+    at_once = asyncio.Semaphore(8)
 
     def database(pair: dict[str, Any]) -> str:
         return str(folder / "databases" / f"{pair['db_id']}.sqlite")
 
     async def one_gold(bench: Bench, pair: dict[str, Any]) -> list[str]:
-        async with room:
+        async with at_once:
             gold = golds[pair["id"]] = await bench.gold(database(pair), pair["gold_sql"])
             if gold.flag:
                 return []
@@ -66,7 +66,7 @@ async def compare(folder: Path, seconds: bool) -> None:
             return [query for query, grade in found if grade[:2] != (True, 1.0)]
 
     async def one_prediction(bench: Bench, row: dict[str, Any]) -> tuple[str, SqlGrade, str]:
-        async with room:
+        async with at_once:
             gold, query = golds[row["pair_id"]], extract_sql(row["sql"] or "")
             result = (
                 Result(None, "no_code") if query is None else await bench.ask(database(pairs[row["pair_id"]]), query)

@@ -17,7 +17,9 @@ same (sql_compare.py); where questions come from, prompts, runs, curves (sql_cal
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
+import marshal
 import math
 import os
 import re
@@ -34,8 +36,6 @@ from grading.sql_form import Form, is_query
 
 if TYPE_CHECKING:
     from grading.sandbox import Limits, Output
-
-PROGRAM = Path(__file__).with_name("sql_inside.py").read_text(encoding="utf-8")
 
 FAILS, EMPTY, OPEN = "gold query fails", "empty gold result", "gold not determined by the data"
 UNTRIED = "gold cannot be tried in other orders"  # too costly for it, or without an index that it names
@@ -106,6 +106,15 @@ class Runs(Protocol):
     async def execute(self, program: str, stdin: bytes, limits: Limits) -> Output: ...
 
 
+@functools.cache
+def _program() -> str:
+    """sql_inside.py, compiled once and not for every query, which would often take longer than the query: what runs it
+    is the Python that runs this."""
+    path = Path(__file__).with_name("sql_inside.py")
+    code = compile(path.read_bytes(), path.name, "exec", dont_inherit=True, optimize=2)
+    return f"import marshal\nexec(marshal.loads({marshal.dumps(code)!r}))"
+
+
 _files: OrderedDict[tuple[str, int, int], Made] = OrderedDict()  # by path, size and time of change
 _large: deque[tuple[list[Result], int]] = deque()  # results of some size, with their bytes, the oldest first
 
@@ -167,7 +176,7 @@ class Bench:
         limits = limits or self.grader.limits
         limits = limits._replace(memory_bytes=limits.memory_bytes + (4 if verb == b"vary" else 2) * len(data))
         head = b"%s %d %d\n" % (verb, len(data), len(query))
-        return await self.grader.execute(PROGRAM, head + data + query, limits)
+        return await self.grader.execute(_program(), head + data + query, limits)
 
     def _told(self, output: Output, most: float = math.inf) -> Result:
         """What the fixed program said, or how it ended. most: bytes; it may have been taken over."""

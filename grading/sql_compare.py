@@ -73,7 +73,7 @@ def _is_same(a: Cell, b: Cell) -> bool:
     return close(a, b) if _is_number(a) and _is_number(b) else a == b
 
 
-def _places(column: Iterable[Cell]) -> dict[Cell, tuple[int, float]]:
+def _ranks(column: Iterable[Cell]) -> dict[Cell, tuple[int, float]]:
     """Where to sort every value: the first says what may be one with it, the second where in that it stands.
 
     Numbers that are close, or that a chain of close ones links, share the first, and the second where all are close.
@@ -86,15 +86,15 @@ def _places(column: Iterable[Cell]) -> dict[Cell, tuple[int, float]]:
             stretches.append([])
         stretches[-1].append(value)
     floats = {value for value in values if isinstance(value, float)}
-    places: dict[Cell, tuple[int, float]] = {}
+    ranks: dict[Cell, tuple[int, float]] = {}
     for stretch in stretches:
-        start, one_each = len(places), floats.isdisjoint(stretch)
+        start, one_each = len(ranks), floats.isdisjoint(stretch)
         all_close = _is_near(stretch[0], stretch[-1]) and all(isinstance(value, float) for value in stretch)
         for i, value in enumerate(stretch):
-            places[value] = (start + i, 0) if one_each else (start, 0 if all_close else value)
+            ranks[value] = (start + i, 0) if one_each else (start, 0 if all_close else value)
     for other in values:
-        places.setdefault(other, (len(places), 0))
-    return places
+        ranks.setdefault(other, (len(ranks), 0))
+    return ranks
 
 
 def same_rows(gold: Sequence[Row], rows: Sequence[Row]) -> bool:
@@ -102,13 +102,13 @@ def same_rows(gold: Sequence[Row], rows: Sequence[Row]) -> bool:
     if len(gold) != len(rows) or (gold and len(gold[0]) != len(rows[0])):
         return False
     both = zip(zip(*gold, strict=True), zip(*rows, strict=True), strict=True)
-    columns = [_places(itertools.chain(*sides)) for sides in both]
+    columns = [_ranks(itertools.chain(*sides)) for sides in both]
 
-    def place(row: Row) -> tuple[list[int], list[float]]:
-        found = [places[value] for places, value in zip(columns, row, strict=True)]
+    def rank(row: Row) -> tuple[list[int], list[float]]:
+        found = [ranks[value] for ranks, value in zip(columns, row, strict=True)]
         return [first for first, _ in found], [second for _, second in found]
 
-    pairs = zip(sorted(gold, key=place), sorted(rows, key=place), strict=True)
+    pairs = zip(sorted(gold, key=rank), sorted(rows, key=rank), strict=True)
     return all(_is_same(a, b) for one, other in pairs for a, b in zip(one, other, strict=True))
 
 

@@ -1,7 +1,7 @@
 """The program that runs inside the sandbox whenever SQLite is needed: it makes, shows, asks or varies a database.
 
-Read as text and sent (sql.py); nothing of the project is at hand where it runs. The walls and the limits are the
-grader's; the authorizer allows reading and nothing else, and stands before a query is parsed.
+Compiled and sent by sql.py; nothing of the project is at hand where it runs. The walls and the limits are the grader's;
+the authorizer allows reading and nothing else, and stands before a query is parsed.
 
 stdin: a line "verb bytes-of-database bytes-of-query", the database, the query. stdout: make: the database that the
 script makes; show, ask, vary: a value in the strict encoding of the sandbox, (kind, rows or words). It comes of main,

@@ -22,7 +22,6 @@ Left out: training a better score; text-to-SQL (sql_calibrate.py).
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import itertools
@@ -31,25 +30,30 @@ import sys
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from commands.console import note, say
-from commands.flags import Flags, count, policy_flags
-from commands.shared import Budget, Watch, conduct, guarded, is_telling, nothing_left, policy_of, sampling
+from commands.flags import Flags
+from commands.folder import config_of, ended, is_telling
+from commands.sampling import Budget, Walk, Watch, conduct, guarded, nothing_left, policy_of, sampling
 from faults import DONE, BadInput
+from figures.settings import Asked, Asking, Free, Row, count, names, number, setting, values_of
 from figures.table import tabulate
+from grader import Grader
 from grading.extract import probability
 from grading.grade import LETTERS, Grade, rules_of
 from measure import RULE, graded
 from records import CHECKS, Folder, Log, dumps
-from session import Session, each
-from swarm import Attempt, Prompt, Slot, fenced, same_program
+from session import Session, Worker, each
+from swarm import Attempt, Flow, Prompt, Slot, fenced, same_program
 from tasks import load_again
 from tasksets.task import Task, Test, card
-from telling.curves import area, areas, bucket_table, curve, number, plot
+from telling.curves import area, areas, bucket_table, curve, plot
 from telling.words import hill_curves, hill_line, plural
+from telling.words import number as shown
 
 FITNESS_TESTS = 40  # generated tests whose passed share is the fitness
 TARGET_GENERATED = 20  # further generated tests, beside the private ones, that make the target
@@ -59,33 +63,38 @@ PANELS = {"fitness": "by fitness", "by_parent": "by the parent's fitness", "judg
 JUDGE_BUCKETS = ("0-9", "10-29", "30-49", "50-69", "70-89", "90-100")
 
 
-def flags() -> Flags:
+@dataclass(kw_only=True)
+class Judge(Asked):
+    """a model that is asked for the chance that a program passes"""
+
+    judge: bool = setting(False, "ask a model for the chance that a program passes")
+    limit: int | None = setting(None, "programs shown to the judge, a seeded choice (default: all)", count(1))
+    max_tokens: int = setting(256, "tokens a reply (default: 256)", count(1))
+    temperature: float = setting(0.0, "(default: 0)", number(0))
+
+
+@dataclass(kw_only=True)
+class Args(Judge, Asking):
+    """The flags: whose programs are calibrated, and how."""
+
+    out: Path = setting(Path("out"), "the run folder (default: out)", Path)
+    population: str = setting("all-fail", "tasks (default: all-fail)", choices=("all-fail", "all"))
+    arms: list[str] | None = setting(None, "programs of these alone, base and round0 among them (default: all there "
+                                     "are)", names, metavar="LIST")  # fmt: skip
+    per_task: int = setting(24, "programs a task at most (default: 24)", count(1))
+    min_fitness_tests: int = setting(FITNESS_TESTS, "generated tests a task must have for the fitness (default and "
+                                     f"most: {FITNESS_TESTS})", count(1))  # fmt: skip
+    min_target_tests: int = setting(5, "private and further generated tests a task must have for the target "
+                                    "(default: 5)", count(1))  # fmt: skip
+    seed: int = setting(0, "of the choice of programs (default: 0)", count(0))
+    records: bool = setting(False, "run nothing: fitness and passes as recorded")
+    json: bool = setting(False, "print calibration.json instead of the tables")
+
+
+def flags() -> Flags[Args]:
     rule = textwrap.fill(f"The one line at the end follows this rule. {RULE}", 110)
-    parser = Flags(
-        prog="calibrate.py", usage="python calibrate.py [flags]", description=(__doc__ or "").replace("{rule}", rule)
-    )
-    what = parser.add_argument_group("what is calibrated")
-    what.add_argument("--out", default="out", help="the run folder (default: out)")
-    what.add_argument("--population", choices=("all-fail", "all"), default="all-fail", help="tasks (default: all-fail)")
-    what.add_argument("--arms", type=_arms, metavar="LIST", help="programs of these alone, base and round0 among them "
-                      "(default: all there are)")  # fmt: skip
-    what.add_argument("--per-task", type=count(1), default=24, help="programs a task at most (default: 24)")
-    what.add_argument("--min-fitness-tests", type=count(1), default=FITNESS_TESTS, help="generated tests a task must "
-                      f"have for the fitness (default and most: {FITNESS_TESTS})")  # fmt: skip
-    what.add_argument("--min-target-tests", type=count(1), default=5, help="private and further generated tests a task "
-                      "must have for the target (default: 5)")  # fmt: skip
-    what.add_argument("--seed", type=count(0), default=0, help="of the choice of programs (default: 0)")
-    what.add_argument("--records", action="store_true", help="run nothing: fitness and passes as recorded")
-    what.add_argument("--json", action="store_true", help="print calibration.json instead of the tables")
-    judge = parser.add_argument_group("the judge")
-    judge.add_argument("--judge", action="store_true", help="ask a model for the chance that a program passes")
-    judge.add_argument("--limit", type=count(1), help="programs shown to the judge, a seeded choice (default: all)")
-    policy_flags(judge, parser.add_argument_group("free", "how fast, and how far"), max_tokens=256, temperature=0.0)
-    return parser
-
-
-def _arms(text: str) -> list[str]:
-    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    about = (__doc__ or "").replace("{rule}", rule)
+    return Flags("calibrate.py", about, Args, rest="what is calibrated, and what is told", judge=Judge, free=Free)
 
 
 # ── which programs ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -110,17 +119,17 @@ class Choice(NamedTuple):
     counts: dict[str, int]
 
 
-def choose(folder: Folder, a: argparse.Namespace) -> Choice:
+def choose(folder: Folder, args: Args) -> Choice:
     """At most --per-task distinct programs of each task of the population, by a seeded choice."""
     config = folder.config
     if "bundle" not in config["identity"]:
-        raise BadInput(f"{a.out} holds no programs but queries: python sql_calibrate.py --reuse --out {a.out}")
+        raise BadInput(f"{args.out} holds no programs but queries: python sql_calibrate.py --reuse --out {args.out}")
 
     def attempts() -> Iterator[Attempt]:
         return graded(folder.attempts(), folder.checks(), config)
 
     table = tabulate((attempt for attempt in attempts() if attempt.arm == "base"), config, folder.cards())
-    wanted = table.base.done if a.population == "all" else table.all_fail
+    wanted = table.base.done if args.population == "all" else table.all_fail
     tasks = {task for task, use in zip(table.tasks, wanted, strict=True) if use}
     known: set[str] = set()
 
@@ -133,7 +142,7 @@ def choose(folder: Folder, a: argparse.Namespace) -> Choice:
         if attempt.task_id not in tasks:
             continue
         bests[attempt.task_id, attempt.slot.within_task()] = attempt.fitness, attempt.passed
-        if a.arms and attempt.arm not in a.arms:
+        if args.arms and attempt.arm not in args.arms:
             continue
         if attempt.parent:
             links.append((attempt.task_id, attempt.parent, attempt.passed))
@@ -151,11 +160,11 @@ def choose(folder: Folder, a: argparse.Namespace) -> Choice:
                 attempt.visible_passed == attempt.visible_total,
                 attempt.hidden_passed == attempt.hidden_total,
             )
-    if odd := set(a.arms or ()) - known:
+    if odd := set(args.arms or ()) - known:
         names = ", ".join(sorted(known))
-        raise BadInput(f"{a.out} has no attempts of {', '.join(sorted(odd))}; --arms may name {names}")
+        raise BadInput(f"{args.out} has no attempts of {', '.join(sorted(odd))}; --arms may name {names}")
     programs = {
-        task: sorted(those.values(), key=lambda one: _lot(a.seed, task, one.program))[: a.per_task]
+        task: sorted(those.values(), key=lambda one: _lot(args.seed, task, one.program))[: args.per_task]
         for task, those in sorted(found.items())
     }
     # A parent that passes has nothing left to search for.
@@ -174,7 +183,7 @@ def choose(folder: Folder, a: argparse.Namespace) -> Choice:
     return Choice(programs, children, counts)
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     return sha256(dumps(value, sort_keys=True).encode()).hexdigest()
 
 
@@ -239,14 +248,13 @@ class Sheet:
                 key = row["task_id"], row["program"], row["tests"]
                 self.letters[key], self.rules[key] = row["letters"], row["rules"]
 
-    async def run(self, grader: Any, task: Task, one: Saved, name: str, tests: tuple[Test, ...], stop: bool) -> str:
+    async def run(self, grader: Grader, task: Task, one: Saved, name: str, tests: tuple[Test, ...], stop: bool) -> str:
         """A letter a test, from disk where these rules have run them."""
         key = task.id, one.program, name
         if self.rules.get(key) != grader.rules:
             attempt = self.log.get(one.slot)
             assert attempt is not None and attempt.code is not None
-            how = {"timeout": task.timeout, "functions": task.functions, "stop_at_first": stop}
-            results = await grader.run(attempt.code, tests, task.kind, task.setup, **how)
+            results = await grader.run(attempt.code, tests, task.kind, task.setup, stop, task.timeout, task.functions)
             letters = "".join(LETTERS[result.outcome] for result in results)
             row = {"task_id": task.id, "task_sha": task.digest, "program": one.program, "tests": name}
             seconds = round(sum(result.cpu_seconds for result in results), 6)
@@ -256,15 +264,12 @@ class Sheet:
         return self.letters[key]
 
 
-async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Graded], found: dict[str, Any]) -> None:
+async def grade(log: Log, choice: Choice, args: Args, graded: list[Graded], found: Row) -> None:
     """Run the chosen programs on their tests; fills `graded`, and `found` with the mode and what was left out."""
-    from grader import Grader
-
     identity = log.config["identity"]
     sheet, left_out = Sheet(log), Counter[str]()
     missing = set(choice.programs)
-    about: dict[str, Any] = {}
-    tasks = load_again(identity, spare=True, about=about)
+    tasks = load_again(identity, spare=True)
     # The set has generated tests as soon as one task has; the tests of all tasks might not fit in memory.
     ours = (task for task in tasks if task.id in choice.programs)
     held: list[Task] = []
@@ -275,7 +280,7 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
     generated = bool(held) and has_generated(held[-1])
     room = asyncio.Semaphore(32)  # programs whose tests are under way
 
-    async with Grader(workers=a.workers, as_published=identity["as_published"]) as grader:
+    async with Grader(workers=args.workers, as_published=identity["as_published"]) as grader:
         watch = Watch(choice.counts["chosen"], unit="program")
 
         async def one(task: Task) -> None:
@@ -283,10 +288,10 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
             missing.discard(task.id)
             programs = choice.programs[task.id]
             tests = split(task) if generated else Split((), task.hidden)
-            if generated and len(tests.fitness) < a.min_fitness_tests:
-                left_out[f"under {a.min_fitness_tests} generated tests for the fitness"] += 1
-            elif generated and len(tests.target) < a.min_target_tests:
-                left_out[f"under {a.min_target_tests} tests for the target"] += 1
+            if generated and len(tests.fitness) < args.min_fitness_tests:
+                left_out[f"under {args.min_fitness_tests} generated tests for the fitness"] += 1
+            elif generated and len(tests.target) < args.min_target_tests:
+                left_out[f"under {args.min_target_tests} tests for the target"] += 1
             elif not tests.target:
                 left_out["no hidden test"] += 1
             else:
@@ -325,7 +330,7 @@ async def grade(log: Log, choice: Choice, a: argparse.Namespace, graded: list[Gr
 # ── what comes out ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def recorded(choice: Choice) -> dict[str, Any]:
+def recorded(choice: Choice) -> Row:
     """The curve of the records alone. A pass includes the visible tests, so it says nothing below the top."""
     made = curve((one.fitness, one.passed, task) for task, those in choice.programs.items() for one in those)
     made["verdict"] = "not_estimable"
@@ -336,48 +341,48 @@ def recorded(choice: Choice) -> dict[str, Any]:
     return made
 
 
-def key_of(choice: Choice, a: argparse.Namespace, as_published: bool) -> str:
+def key_of(choice: Choice, args: Args, as_published: bool) -> str:
     """What a calibration is of: the same key, the same figures."""
     chosen = {task: [[*one] for one in those] for task, those in choice.programs.items()}
     ran = None  # by what rules, and how many tests at most
-    if not a.records:
-        ran = [rules_of(as_published), FITNESS_TESTS, TARGET_GENERATED, a.min_fitness_tests, a.min_target_tests]
+    if not args.records:
+        ran = [rules_of(as_published), FITNESS_TESTS, TARGET_GENERATED, args.min_fitness_tests, args.min_target_tests]
     return _digest([chosen, choice.counts, ran])
 
 
-def settings_of(a: argparse.Namespace) -> dict[str, Any]:
+def settings_of(args: Args) -> Row:
     names = ("population", "arms", "per_task", "min_fitness_tests", "min_target_tests", "seed", "records")
-    return {name: getattr(a, name) for name in names}
+    return {name: getattr(args, name) for name in names}
 
 
-def calibrate(a: argparse.Namespace, choice: Choice) -> int:
+def calibrate(args: Args, choice: Choice) -> int:
     """The fitness against passes that it never saw: fills calibration.json, or leaves it where nothing has changed."""
-    folder = Folder(a.out)
+    folder = Folder(args.out)
     old = folder.read("calibration.json") or {}
-    key = key_of(choice, a, folder.config["identity"]["as_published"])
+    key = key_of(choice, args, folder.config["identity"]["as_published"])
     if old.get("key") == key:
         return DONE
     graded: list[Graded] = []
-    found: dict[str, Any] = {"mode": "records", "tests": "fitness and passes as recorded", "left_out": {}}
-    if not a.records:
-        with Log(a.out) as log:
-            code = conduct(grade(log, choice, a, graded, found), log, telling="")
+    found: Row = {"mode": "records", "tests": "fitness and passes as recorded", "left_out": {}}
+    if not args.records:
+        with Log(args.out) as log:
+            code = conduct(grade(log, choice, args, graded, found), log, telling="")
         if code != DONE:
             return code
     new = {
         "schema_version": 1,
         "key": key,
-        "settings": settings_of(a),
+        "settings": settings_of(args),
         "counts": choice.counts,
         **found,
-        "fitness": recorded(choice) if a.records else curve(graded),
+        "fitness": recorded(choice) if args.records else curve(graded),
         "by_parent": curve(choice.children),
     }
     folder.write_json("calibration.json", {**new, **({"judge": old["judge"]} if "judge" in old else {})})
     return DONE
 
 
-def text(made: dict[str, Any]) -> str:
+def text(made: Row) -> str:
     """The tables and the one line, within 80 columns."""
     out: list[str] = []
     if "fitness" in made:
@@ -409,7 +414,7 @@ def text(made: dict[str, Any]) -> str:
             *bucket_table("judge says", judge),
             "",
             *areas(judge),
-            f"Brier score {number(judge['brier'])} (a guess of the pass rate: {number(judge['brier_of_the_rate'])})",
+            f"Brier score {shown(judge['brier'])} (a guess of the pass rate: {shown(judge['brier_of_the_rate'])})",
             f"visible fitness on the same programs: AUC {area(judge['visible_fitness_auc'])}",
             "",
         ]
@@ -444,14 +449,14 @@ class JudgeGrader:
         return Grade(None, 0.0 if said is None else said, False, "unparsed" if said is None else "judged")
 
 
-def judge(a: argparse.Namespace, choice: Choice) -> int:
+def judge(args: Args, choice: Choice) -> int:
     """Ask the judge about the chosen programs, and add what it is worth to calibration.json."""
     wanted = [(task, one) for task, those in choice.programs.items() for one in those]
-    wanted = sorted(wanted, key=lambda pair: _lot(a.seed, "judge", *map(str, pair[1].slot)))[: a.limit]
+    wanted = sorted(wanted, key=lambda pair: _lot(args.seed, "judge", *map(str, pair[1].slot)))[: args.limit]
     asked: dict[str, list[Saved]] = defaultdict(list)
     for task, one in wanted:
         asked[task].append(one)
-    folder = Folder(a.out)
+    folder = Folder(args.out)
     cards = {task.id: task for task in folder.cards() if task.id in asked}
     codes = {
         (attempt.task_id, attempt.slot): attempt.code
@@ -465,16 +470,16 @@ def judge(a: argparse.Namespace, choice: Choice) -> int:
             # One step of a flow each, so that a prompt which the server refuses is left owed and stops nothing.
             await asyncio.gather(*(session.play(task, _once(slot, prompt)) for slot, prompt in prompts))
 
-        await each(iter(cards.values()), one, at_once=max(8, a.concurrency))
+        await each(iter(cards.values()), one, at_once=max(8, args.concurrency))
 
-    answers = Path(a.out) / "judge"
+    answers = Path(args.out) / "judge"
     with Log(answers, instead=f"ask as before, or rename {answers} to ask this judge beside it") as log:
         code, old = DONE, log.read("config.json")
         if old and log.begun:  # answers of another judge are no answers of this one
-            a.model = a.model or old["identity"]["model"]
-            log.settle(_judge_identity(a, a.model), {})
-        if not asyncio.run(nothing_left(log, a.seed, walk)):
-            code = conduct(_ask_judge(log, a, len(wanted), walk), log, telling="")
+            args.model = args.model or old["identity"]["model"]
+            log.settle(_judge_identity(args, args.model), {})
+        if not asyncio.run(nothing_left(log, args.seed, walk)):
+            code = conduct(_ask_judge(log, args, len(wanted), walk), log, telling="")
         if not is_telling(code, answers):
             return code
         said = {attempt.slot: attempt for attempt in log.attempts()}
@@ -486,31 +491,31 @@ def judge(a: argparse.Namespace, choice: Choice) -> int:
     return code
 
 
-def _judge_identity(a: argparse.Namespace, model: str | None) -> dict[str, Any]:
-    names = ("temperature", "top_p", "max_tokens", "thinking", "extra_body", "seed")
-    return {"model": model, **{name: getattr(a, name) for name in names}}
+def _judge_identity(args: Args, model: str | None) -> Row:
+    return {**values_of(args, Asked), "seed": args.seed, "model": model}
 
 
-def _once(slot: Slot, prompt: Prompt) -> Any:
+def _once(slot: Slot, prompt: Prompt) -> Flow:
     yield [(slot, prompt)]
 
 
-async def _ask_judge(log: Log, a: argparse.Namespace, most: int, walk: Any) -> None:
-    budget = Budget(a, log)
-    async with policy_of(a, a.model, budget.record) as policy:
+async def _ask_judge(log: Log, args: Args, most: int, walk: Walk) -> None:
+    budget = Budget(args, log)
+    async with policy_of(args, budget.record) as policy:
         server = await policy.probe()
-        identity = _judge_identity(a, server["model"])
+        identity = _judge_identity(args, server.model)
         log.settle(identity, {})
-        config = {"command": "calibrate.py --judge", "identity": identity, "plan": {}}
-        log.write_json("config.json", {**config, "server": server, "price": a.price})
-        for line in (*server["facts"], *server["warnings"]):
+        judged_tasks = Folder(args.out).config["data"]
+        log.write_json("config.json", config_of(args, "calibrate.py --judge", identity, {}, judged_tasks, server))
+        for line in (*server.facts, *server.warnings):
             note(f"server: {line}")
-        watch = Watch(most - len(log), a.concurrency, "")
-        async with sampling(log, policy, JudgeGrader(), a, budget, watch) as session:
+        watch = Watch(most - len(log), args.concurrency, "")
+        async with sampling(log, Worker(policy, JudgeGrader()), args.seed, budget, watch) as session:
             await walk(session, watch)
+    ended(log)
 
 
-def judged(rows: list[tuple[Saved, Attempt]], model: str | None) -> dict[str, Any]:
+def judged(rows: list[tuple[Saved, Attempt]], model: str | None) -> Row:
     """The judge's curve, AUC and Brier score over the replies that name a number, the visible fitness's AUC beside."""
     good = [(one, answer) for one, answer in rows if answer.outcome == "judged"]
     made = curve(
@@ -534,7 +539,7 @@ def judged(rows: list[tuple[Saved, Attempt]], model: str | None) -> dict[str, An
     }
 
 
-def _judged_row(one: Saved, answer: Attempt) -> dict[str, Any]:
+def _judged_row(one: Saved, answer: Attempt) -> Row:
     """A line of judge.jsonl: the slot judged, what the judge said, and what was true."""
     said = answer.fitness if answer.outcome == "judged" else None
     return {**one.slot._asdict(), "program": one.program, "probability": said, "outcome": answer.outcome,
@@ -546,26 +551,26 @@ def _judged_row(one: Saved, answer: Attempt) -> dict[str, Any]:
 
 def main(argv: list[str] | None = None) -> int:
     parser = flags()
-    a = parser.parse_args(argv)
-    if a.min_fitness_tests > FITNESS_TESTS:
-        parser.error(f"--min-fitness-tests {a.min_fitness_tests}: no more than {FITNESS_TESTS} are used")
-    if a.limit is not None and not a.judge:
+    args = parser.read(argv)
+    if args.min_fitness_tests > FITNESS_TESTS:
+        parser.error(f"--min-fitness-tests {args.min_fitness_tests}: no more than {FITNESS_TESTS} are used")
+    if args.limit is not None and not args.judge:
         parser.error("--limit is how many programs the judge is shown: give it with --judge")
-    folder = Folder(a.out)
+    folder = Folder(args.out)
 
     def work() -> int:
-        choice = choose(folder, a)
+        choice = choose(folder, args)
         if not choice.counts["chosen"]:
-            note(f"{a.out} has no program on {a.population} tasks, so there is nothing to calibrate")
+            note(f"{args.out} has no program on {args.population} tasks, so there is nothing to calibrate")
             return DONE
-        code = (judge if a.judge else calibrate)(a, choice)
-        if code == DONE or (a.judge and is_telling(code, folder.path / "judge")):
+        code = (judge if args.judge else calibrate)(args, choice)
+        if code == DONE or (args.judge and is_telling(code, folder.path / "judge")):
             made = folder.read("calibration.json") or {}
             for name, data in plot(made, PANELS).items():
                 with contextlib.suppress(FileNotFoundError):
                     (folder.path / name).unlink()
                 (folder.path / name).write_bytes(data)
-            say(json.dumps(made, indent=1) if a.json else text(made))
+            say(json.dumps(made, indent=1) if args.json else text(made))
         return code
 
     return guarded(work)

@@ -62,6 +62,18 @@ class Reply(NamedTuple):
     latency_seconds: float = 0.0  # of the try that was answered
 
 
+@dataclass(frozen=True)
+class Probe:
+    """What is known of the servers before anything is spent; config.json holds it under "server"."""
+
+    model: str
+    served: list[str]  # all models that the servers list
+    server: str  # who made it, in its own words
+    urls: list[str]  # in the form that is served
+    facts: list[str]
+    warnings: list[str]
+
+
 class _Failed(Exception):
     """One try that brought no reply.
 
@@ -423,10 +435,8 @@ class Policy:
 
     # ── before anything is spent ─────────────────────────────────────────────────────────────────────────────────────
 
-    async def probe(self) -> dict[str, Any]:
-        """Ask every server for its models and for one word.
-
-        Returns {model, served, server, urls, facts, warnings}. Raises EndpointFault in the server's own words."""
+    async def probe(self) -> Probe:
+        """Ask every server for its models and for one word. Raises EndpointFault in the server's own words."""
         facts: list[str] = []
         warnings: list[str] = []
         makers: list[str] = []
@@ -459,14 +469,14 @@ class Policy:
             if reply.prompt_tokens is None or reply.completion_tokens is None:
                 facts.append(f"{url} does not count tokens: totals will say unknown")
         facts += [f"the server takes {new} in place of {old}" for old, new in self._renamed.items()]
-        return {
-            "model": self.model,
-            "served": self._served,
-            "server": ", ".join(dict.fromkeys(makers)) or "unknown",
-            "urls": [server.url for server in self._servers],
-            "facts": facts,
-            "warnings": [*warnings, *self._dropped.values()],
-        }
+        return Probe(
+            model=self.model or "",
+            served=self._served,
+            server=", ".join(dict.fromkeys(makers)) or "unknown",
+            urls=[server.url for server in self._servers],
+            facts=facts,
+            warnings=[*warnings, *self._dropped.values()],
+        )
 
     async def _list_models(self, server: _Server) -> list[dict[str, Any]]:
         """What is served, at the first form of the URL that has a list; [] where none has."""
@@ -757,10 +767,9 @@ class FakePolicy:
     async def __aexit__(self, *_: object) -> None:
         pass
 
-    async def probe(self) -> dict[str, Any]:
+    async def probe(self) -> Probe:
         facts = ["a fake policy: its numbers say nothing about any model"]
-        about = {"model": self.model, "served": [self.model], "server": "none", "urls": []}
-        return {**about, "facts": facts, "warnings": []}
+        return Probe(self.model, served=[self.model], server="none", urls=[], facts=facts, warnings=[])
 
     async def draw(self, messages: Messages, seed: int) -> Reply:
         row = {"request": next(self._numbers), "seed": seed, "tries": 1}

@@ -22,12 +22,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from faults import RecordsError
+from figures.settings import Config, Row
 from records import dumps
 from swarm import PLAIN, Attempt, Style, bare, fenced, same_program
 from tasksets.task import Task
 
 
-def rescues(passing: Iterable[Attempt], config: dict[str, Any], results: Mapping[str, Any]) -> list[Attempt]:
+def rescues(passing: Iterable[Attempt], config: Config, results: Mapping[str, Any]) -> list[Attempt]:
     """The passing attempts of the arms on tasks whose whole base group failed, by task, arm, round, particle.
 
     Which those are the results say (`by_task`): a group that lacks an attempt shows nothing among what passed.
@@ -38,7 +39,7 @@ def rescues(passing: Iterable[Attempt], config: dict[str, Any], results: Mapping
     return sorted(ours, key=lambda attempt: attempt.slot)
 
 
-def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: dict[str, Any], results: Mapping[str, Any]) -> str:
+def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: Config, results: Mapping[str, Any]) -> str:
     """JSON lines, one for each distinct passing program of the arms, in the order of task, arm, round, particle.
 
     passing: at least the attempts of the arms that passed; results: what `measure` made of the same attempts.
@@ -46,7 +47,7 @@ def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: dict[str, An
     identity, tasks = config["identity"], {task.id: task for task in cards}
     system = PLAIN.system if identity["system"] is None else identity["system"]
     style = Style(system, identity["no_comments"])
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    found: dict[tuple[str, str], Row] = {}
     for attempt in rescues(passing, config, results):
         if attempt.task_id not in tasks:
             raise RecordsError(f"the card of {attempt.task_id} cannot be read: repeat the run, which writes it anew")
@@ -77,5 +78,5 @@ def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: dict[str, An
     return "".join(dumps(row) + "\n" for row in found.values())
 
 
-Format = Callable[[Iterable[Attempt], Iterable[Task], dict[str, Any], Mapping[str, Any]], str]
+Format = Callable[[Iterable[Attempt], Iterable[Task], Config, Mapping[str, Any]], str]
 FORMATS: dict[str, Format] = {"rows": rows}

@@ -27,16 +27,17 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from faults import DiskFault, RecordsError
+from figures.settings import Config, Row, flag
 from swarm import Attempt, Slot
 from tasksets.task import Task, from_card
 
 ATTEMPTS, CARDS, CHECKS, EVENTS, OWED = (f"{name}.jsonl" for name in ("attempts", "tasks", "checks", "events", "owed"))
 
 
-def dumps(row: Any, **how: Any) -> str:
+def dumps(row: object, **how: Any) -> str:
     """JSON in plain ASCII, so that a lone surrogate or U+2028 in a reply survives; NaN raises ValueError."""
     return json.dumps(row, ensure_ascii=True, allow_nan=False, **how)
 
@@ -86,7 +87,7 @@ class Folder:
         self.path = Path(path)
         self.unreadable: set[tuple[str, int]] = set()  # (file, offset) of lines that were passed over
 
-    def read(self, name: str) -> dict[str, Any] | None:
+    def read(self, name: str) -> Row | None:
         """A JSON file of the folder; None where there is none. RecordsError where it cannot be read."""
         try:
             return json.loads((self.path / name).read_bytes())
@@ -96,7 +97,7 @@ class Folder:
             raise RecordsError(f"{self.path / name} cannot be read ({why}): move it aside") from None
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Config:
         config = self.read("config.json")
         if config is None:
             if (self.path / ATTEMPTS).exists():
@@ -104,9 +105,9 @@ class Folder:
             raise RecordsError(f"{self.path} holds no run: make one first, or name its folder with --out")
         if not isinstance(config, dict) or not all(isinstance(config.get(key), dict) for key in ("identity", "plan")):
             raise RecordsError(f"{self.path / 'config.json'} is not a run's: use another --out")
-        return config
+        return cast(Config, config)
 
-    def config_of(self, command: str) -> dict[str, Any]:
+    def config_of(self, command: str) -> Config:
         """config.json of a folder that this command made. RecordsError where another one did."""
         config = self.config
         made_by = config.get("command", "run.py" if "dry_run" in config else "another command")
@@ -119,7 +120,7 @@ class Folder:
         return any((self.path / name).exists() for name in ("config.json", ATTEMPTS, EVENTS))
 
     @property
-    def plan(self) -> dict[str, Any] | None:
+    def plan(self) -> Row | None:
         return self.read("plan.json")
 
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
@@ -133,7 +134,7 @@ class Folder:
                     yield at, line
                 at += len(line)
 
-    def rows(self, name: str) -> Iterator[dict[str, Any]]:
+    def rows(self, name: str) -> Iterator[Row]:
         for at, line in self.lines(name):
             try:
                 yield _loads(line)
@@ -160,10 +161,10 @@ class Folder:
                 seen.add(row["id"])
                 yield from_card(row)
 
-    def checks(self) -> Iterator[dict[str, Any]]:
+    def checks(self) -> Iterator[Row]:
         return self.rows(CHECKS)
 
-    def events(self) -> Iterator[dict[str, Any]]:
+    def events(self) -> Iterator[Row]:
         return self.rows(EVENTS)
 
     @contextlib.contextmanager
@@ -200,7 +201,7 @@ class Folder:
             new.unlink(missing_ok=True)
             raise DiskFault(_unwritable(path, why)) from None
 
-    def write_json(self, name: str, value: Any) -> None:
+    def write_json(self, name: str, value: object) -> None:
         self.write(name, dumps(value, indent=1) + "\n")
 
 
@@ -275,7 +276,7 @@ class Log(Folder):
                 (mended if number in keep else aside).write(line if line.endswith(b"\n") else line + b"\n")
         os.replace(new, path)
 
-    def append(self, name: str, row: dict[str, Any]) -> tuple[int, int]:
+    def append(self, name: str, row: Row) -> tuple[int, int]:
         """Add one line, whole or not at all; its offset and length in bytes. DiskFault where it cannot be written."""
         line = dumps(row).encode() + b"\n"
         if name not in self._files:
@@ -291,7 +292,7 @@ class Log(Folder):
             raise DiskFault(_unwritable(self.path / name, why)) from None
         return at, len(line)
 
-    def rewrite(self, name: str, rows: list[dict[str, Any]]) -> None:
+    def rewrite(self, name: str, rows: list[Row]) -> None:
         """Replace the lines of a file, all at once."""
         if name in self._files:
             os.close(self._files.pop(name))
@@ -318,7 +319,7 @@ class Log(Folder):
         """Whether anything was paid for under the folder's settings: attempts, or replies that wait for a grade."""
         return bool(self._where or self.owed())
 
-    def add_card(self, card: dict[str, Any]) -> None:
+    def add_card(self, card: Row) -> None:
         """File a task's card once. RecordsError where the folder knows the task with other words or tests."""
         if card["id"] not in self._cards:
             self.append(CARDS, card)
@@ -329,12 +330,12 @@ class Log(Folder):
                 f"use another --out for the new one"
             )
 
-    def owed(self) -> dict[Slot, dict[str, Any]]:
+    def owed(self) -> dict[Slot, Row]:
         """Replies that were paid and not yet graded, by slot."""
         rows = ((Slot(*row["slot"]), row) for row in self.rows(OWED))
         return {slot: row for slot, row in rows if slot not in self._where}
 
-    def settle(self, identity: dict[str, Any], plan: dict[str, Any]) -> list[str]:
+    def settle(self, identity: Row, plan: Row) -> list[str]:
         """Hold the settings against the folder's: the plan settings that changed, as words.
 
         RecordsError where the identity differs or the plan shrinks.
@@ -358,12 +359,7 @@ class Log(Folder):
         return [f"{flag(key)} {_said(was)} -> {_said(now)}" for key, was, now in changed]
 
 
-def flag(key: str) -> str:
-    """A setting as the command line names it."""
-    return "--" + key.replace("_", "-")
-
-
-def _said(value: Any) -> str:
+def _said(value: object) -> str:
     return "all" if value is None else ",".join(value) if isinstance(value, list) else str(value)
 
 

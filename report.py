@@ -19,13 +19,15 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from commands.console import complain, say, wants_colour
-from commands.flags import VERSION, Flags
+from commands.flags import Flags
 from faults import BAD_INPUT
 from figures.plan import CONTROL
+from figures.settings import setting
 from swarm import PLAIN
 from telling.words import (
     CONFIDENCE,
@@ -572,16 +574,15 @@ def read(path: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
     return results, calibration
 
 
-def flags() -> Flags:
-    parser = Flags(
-        prog="report.py",
-        usage="python report.py RUN [RUN ...] [flags]",
-        description="The report of a run again; of several runs side by side, pooled by task.",
-    )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="a run folder, or a results.json")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON: results, or the pooled figures")
-    parser.add_argument("--version", action="version", version=f"swarm-rescue {VERSION}")
-    return parser
+@dataclass(kw_only=True)
+class Args:
+    runs: list[str] = setting([], "a run folder, or a results.json", positional=True, nargs="+", metavar="RUN")
+    json: bool = setting(False, "print the figures as JSON: results, or the pooled figures")
+
+
+def flags() -> Flags[Args]:
+    what = "The report of a run again; of several runs side by side, pooled by task."
+    return Flags("report.py", what, Args, rest="flags", usage=" RUN [RUN ...]")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -590,20 +591,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     from records import dumps
 
     parser = flags()
-    a = parser.parse_args(argv)
-    twice = [run for n, run in enumerate(a.runs) if Path(run).resolve() in {Path(r).resolve() for r in a.runs[:n]}]
+    args = parser.read(argv)
+    paths = [Path(run).resolve() for run in args.runs]
+    twice = [run for n, run in enumerate(args.runs) if paths[n] in paths[:n]]
     if twice:
         parser.error(f"{twice[0]} is named twice: name each run once")
     try:
-        found = {path: read(path) for path in a.runs}
+        found = {path: read(path) for path in args.runs}
     except RecordsError as why:
         return complain(why, BAD_INPUT)
     if len(found) == 1:
         (results, calibration), *_ = found.values()
-        say(dumps(results, indent=1) if a.json else text(results, colour=wants_colour(), calibration=calibration))
+        say(dumps(results, indent=1) if args.json else text(results, colour=wants_colour(), calibration=calibration))
     else:
         runs = {path: results for path, (results, _) in found.items()}
-        say(dumps(pool(runs), indent=1) if a.json else side_by_side(runs, colour=wants_colour()))
+        say(dumps(pool(runs), indent=1) if args.json else side_by_side(runs, colour=wants_colour()))
     return 0
 
 

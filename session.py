@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Generator, Iterator
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Literal, NamedTuple, Protocol
 
 from endpoint import Reply
 from faults import BadInput, EndpointFault, LimitReached, RecordsError, gravest
+from figures.settings import Row
 from grading.grade import LETTERS, Grade
 from records import OWED, Log
 from swarm import Attempt, Flow, Prompt, Slot
@@ -83,7 +84,7 @@ class Session:
         self._room = room  # for requests in flight and replies that wait for their grade, together
         self._flying: dict[Slot, asyncio.Task[Attempt]] = {}
         self._asked: dict[Slot, str] = {}  # the prompt of each slot in flight, as its sha
-        self._in_hand: dict[Slot, dict[str, Any]] = {}  # paid, not yet graded
+        self._in_hand: dict[Slot, Row] = {}  # paid, not yet graded
         self._drawing: set[Slot] = set()
         self._owed = log.owed()
         self.left: dict[str, str] = {}  # tasks of which a slot was left owed, and why: the server refuses this prompt
@@ -218,7 +219,7 @@ def _leaves(why: BaseException) -> list[BaseException]:
     return [why]
 
 
-async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[Any, Any, None]], at_once: int) -> None:
+async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[object, object, None]], at_once: int) -> None:
     """Do something to every task, so many at once. An exception ends it, of several the gravest; tasks are read off the
     event loop."""
     room, reading = asyncio.Semaphore(at_once), asyncio.Lock()
@@ -235,5 +236,5 @@ async def each(tasks: Iterator[Task], do: Callable[[Task], Coroutine[Any, Any, N
         raise gravest(_leaves(several)) from None
     finally:
         async with reading:  # a thread may be in the middle of a task
-            if isinstance(tasks, Generator):
+            if hasattr(tasks, "close"):
                 tasks.close()

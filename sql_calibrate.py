@@ -25,36 +25,26 @@ Left out: other databases than SQLite, arms and rounds (where no curve rises the
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import re
 import sys
 import textwrap
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from commands.console import complain, note, say
-from commands.flags import VERSION, Flags, count, policy_flags
-from commands.shared import (
-    Budget,
-    Watch,
-    conduct,
-    guarded,
-    is_telling,
-    move_aside,
-    nothing_left,
-    policy_of,
-    sampling,
-    versions,
-    without_login,
-)
-from faults import DONE, ENDPOINT, GRADER, EndpointFault, GraderFault, RecordsError, TaskError
-from figures.plan import plan_digest
+from commands.console import note, say
+from commands.flags import Flags
+from commands.folder import config_of, ended, is_telling, note_unreadable, opened, write_down
+from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
+from endpoint import Probe
+from faults import DONE, TaskError
+from figures.plan import SCHEMA_VERSION
+from figures.settings import Asked, Asking, Config, Data, Free, Row, count, setting, values_of
+from grader import Grader
 from grading.extract import extract_sql
 from grading.grade import LETTERS, Grade, clip
 from grading.sql import Bench, Result, is_file, is_query, worth
@@ -62,13 +52,15 @@ from grading.sql import SqlGrade as SqlGrade
 from grading.sql import score as score
 from measure import RULE
 from records import Folder, Log, dumps
-from session import Session, each
+from session import Session, Worker, each
 from swarm import Attempt, Prompt, Seat, swarm
-from tasks import Reader, fetch, jsonl_rows, load, parquet_cells
-from tasksets.task import Options, Task, Test, card
+from tasks import Reader, Tasks, fetch, jsonl_rows, parquet_cells
+from tasksets.task import About, Options, Task, Test, card
 from telling.curves import areas, bucket_table, curve, plot
 from telling.words import hill_line, plural
 
+COMMAND = "sql_calibrate.py"
+GRETEL = "gretelai/synthetic_text_to_sql"
 BUCKETS = ("no cell", "up to a quarter", "to a half", "to three quarters", "to 90%", "below every cell", "every cell")
 PANELS = {"fitness": "all samples", "mixed": "tasks with both outcomes"}
 
@@ -76,66 +68,65 @@ PANELS = {"fitness": "all samples", "mixed": "tasks with both outcomes"}
 # ── the flags, in their three classes ────────────────────────────────────────────────────────────────────────────────
 
 
-def flags() -> Flags:
+@dataclass(kw_only=True)
+class SqlIdentity(Asked):
+    """what an attempt is: another value needs another folder"""
+
+    tasks: str = setting(GRETEL, f"{GRETEL}, or your own .jsonl (default: {GRETEL})", metavar="NAME|FILE")
+    revision: str | None = setting(None, "of the data set on the hub (default: the folder's, else the newest)")
+    max_tokens: int = setting(512, "tokens a reply (default: 512)", count(1))
+    seed: int = setting(0, "of task order and requests (default: 0)", count(0))
+
+
+@dataclass(kw_only=True)
+class SqlPlan:
+    """which attempts are made; may grow in a folder"""
+
+    limit: int = setting(600, "questions, the first of the seeded order that can be used (default: 600)", count(1))
+    base_samples: int = setting(8, "G, samples a question (default: 8)", count(1))
+
+
+@dataclass(kw_only=True)
+class Args(SqlIdentity, SqlPlan, Asking):
+    """The flags, and where the run lies."""
+
+    out: Path = setting(Path("out/sql"), "the run folder (default: out/sql)", Path)
+    fresh: bool = setting(False, "move an old folder aside (sql.1) and begin anew")
+    reuse: bool = setting(False, "report from the folder, no calls")
+    plan: bool = setting(False, "print what would be asked, write nothing, stop")
+    json: bool = setting(False, "print calibration.json instead of the report")
+    verbose: bool = setting(False, "requests on stderr, never a header")
+
+
+def flags() -> Flags[Args]:
     rule = textwrap.fill(f"The one line at the end follows this rule, cells for tests. {RULE}", 110)
-    parser = Flags(
-        prog="sql_calibrate.py",
-        usage="python sql_calibrate.py [flags]",
-        description=(__doc__ or "").replace("{rule}", rule),
-    )
-    identity = parser.add_argument_group("identity", "what an attempt is: another value needs another folder")
-    plan = parser.add_argument_group("plan", "which attempts are made; may grow in a folder")
-    free = parser.add_argument_group("free", "how fast, and how far")
-    folder = parser.add_argument_group("folder")
-    identity.add_argument("--tasks", default=GRETEL, metavar="NAME|FILE", help=f"{', '.join(SETS)}, or your own .jsonl "
-                          f"(default: {GRETEL})")  # fmt: skip
-    identity.add_argument("--revision", help="of the data set on the hub (default: the folder's, else the newest)")
-    policy_flags(identity, free, max_tokens=512)
-    identity.add_argument("--seed", type=count(0), default=0, help="of task order and requests (default: 0)")
-    plan.add_argument("--limit", type=count(1), default=600, help="questions, the first of the seeded order that can "
-                      "be used (default: 600)")  # fmt: skip
-    plan.add_argument("--base-samples", type=count(1), default=8, help="G, samples a question (default: 8)")
-    folder.add_argument("--out", type=Path, default=Path("out/sql"), help="the run folder (default: out/sql)")
-    folder.add_argument("--fresh", action="store_true", help="move an old folder aside (sql.1) and begin anew")
-    folder.add_argument("--reuse", action="store_true", help="report from the folder, no calls")
-    folder.add_argument("--plan", action="store_true", help="print what would be asked, write nothing, stop")
-    folder.add_argument("--json", action="store_true", help="print calibration.json instead of the report")
-    folder.add_argument("--verbose", action="store_true", help="requests on stderr, never a header")
-    folder.add_argument("--version", action="version", version=f"swarm-rescue {VERSION}")
-    return parser
-
-
-IDENTITY = "tasks revision model temperature top_p max_tokens thinking extra_body seed".split()
-PLAN = "limit base_samples".split()
-FREE = "base_url concurrency workers request_timeout give_up_after stop_after price".split()
+    about = (__doc__ or "").replace("{rule}", rule)
+    return Flags(COMMAND, about, Args, identity=SqlIdentity, plan=SqlPlan, free=Free)
 
 
 # ── task sets: rows with a question, a database and gold queries ─────────────────────────────────────────────────────
-# As it is loaded, a task of kind sql holds the question (statement), the script of its database (setup) or the path of
-# its file (tags), and one hidden test: the gold query, or several as a JSON list. `prepare` makes of it the task that
-# is asked.
-
-GRETEL = "gretelai/synthetic_text_to_sql"
+# As it is loaded, a task of kind sql holds the question (statement), its database (setup: the path of a file, else a
+# script) and a hidden test for each gold query. `SqlGrader.prepare` makes of it the SqlTask that is asked.
 
 
-def gretel(options: Options, about: dict[str, Any]) -> Iterator[Task]:
+def gretel(options: Options, about: About) -> Iterator[Task]:
     """The test split of Gretel's synthetic text-to-SQL: every row brings its own CREATE and INSERT statements."""
-    about["licence"] = "Apache-2.0"
+    about.licence = "Apache-2.0"
     columns = ("id", "domain", "sql_complexity", "sql_prompt", "sql_context", "sql")
     for path in fetch(GRETEL, "main", ("*test*.parquet",), options, about):
         for cells in parquet_cells(path, columns, batch_rows=64):
             row = {name: cell.as_py() for name, cell in cells.items()}
             if not all(isinstance(row[name], str) and row[name].strip() for name in columns[3:]):
-                about["left_out"]["without a question, a database or a gold query"] += 1
+                about.left_out["without a question, a database or a gold query"] += 1
                 continue
             tags = {"domain": row["domain"] or "", "complexity": row["sql_complexity"] or ""}
-            yield _task(f"gretel-{row['id']}", row["sql_prompt"], [row["sql"]], script=row["sql_context"], tags=tags)
+            yield _task(f"gretel-{row['id']}", row["sql_prompt"], [row["sql"]], row["sql_context"], tags)
 
 
 ROW = ("id", "db", "question", "gold_sql")
 
 
-def own_rows(path: Path, options: Options, about: dict[str, Any]) -> Iterator[Task]:
+def own_rows(path: Path, options: Options, about: About) -> Iterator[Task]:
     """Questions of your own: a .jsonl file with one object a line.
 
     field     required  what
@@ -177,22 +168,17 @@ def _own_row(row: Any, folder: Path, where: str) -> Task:
     question = f"{row['question'].strip()}\n\nHint: {evidence.strip()}" if evidence.strip() else row["question"]
     for db in (str(folder / row["db"]), row["db"]):
         if is_file(db):
-            return _task(row["id"], question, golds, file=db, tags={"db": Path(db).stem})
+            return _task(row["id"], question, golds, db, {"db": Path(db).stem})
     if not re.search(r"\s", row["db"].strip()):
         raise TaskError(
             f"{where}: db: there is no file {row['db']}; give a path from {folder} or from here, or a script"
         )
-    return _task(row["id"], question, golds, script=row["db"])
+    return _task(row["id"], question, golds, row["db"], {})
 
 
-def _task(
-    task_id: str, question: str, golds: list[str], script: str = "", file: str = "", tags: dict[str, str] | None = None
-) -> Task:
-    hidden = Test(golds[0] if len(golds) == 1 else dumps(golds), source="private")
-    return Task(
-        id=task_id, title=question.strip()[:80], statement=question, kind="sql", visible=(), hidden=(hidden,),
-        setup=script, reference=file, tags=tags or {},
-    )  # fmt: skip
+def _task(task_id: str, question: str, golds: list[str], database: str, tags: dict[str, str]) -> Task:
+    hidden = tuple(Test(gold, source="private") for gold in golds)
+    return Task(task_id, question.strip()[:80], question, "sql", (), hidden, setup=database, tags=tags)
 
 
 SETS: dict[str, Reader] = {GRETEL: gretel}  # yours: one function, one name
@@ -241,20 +227,30 @@ class Unusable(NamedTuple):
     reason: str
 
 
+@dataclass(frozen=True)
+class SqlTask(Task):
+    """A question as it is asked, with the tables in its statement. Its one hidden test holds the gold queries and the
+    digest of the database, so that a change of either makes it another task."""
+
+    database: str = ""  # the path of a SQLite file, else a script that makes one
+    golds: tuple[str, ...] = ()  # queries of which each is right
+
+    def shown(self) -> Task:
+        return Task.shown(replace(self, database="", golds=()))
+
+
 class SqlGrader:
     """Stands where the grader stands: a reply's fitness is its cell F1, and a pass is an exact match."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
-        self.databases: dict[str, str] = {}  # task id -> path or script
 
-    async def prepare(self, row: Task) -> Task | Unusable:
-        """The task that is asked: with the tables in its statement, and the digest of its database in its test."""
-        database = row.reference or row.setup
+    async def prepare(self, row: Task) -> SqlTask | Unusable:
+        """The task that is asked, of a row as it was loaded."""
+        database, golds = row.setup, tuple(test.input for test in row.hidden)
         made = await self.bench.database(database)
         if isinstance(made, Result):
             return Unusable("database cannot be made")
-        golds = golds_of(row)
         if not any(is_query(gold) is not False for gold in golds):
             return Unusable("gold is no query")
         gold = await self.bench.gold(database, golds)
@@ -263,16 +259,17 @@ class SqlGrader:
         tables = await self.bench.show(database)
         if not tables.rows:
             return Unusable("database cannot be shown")
-        self.databases[row.id] = database
         statement = f"A SQLite database:\n\n{described(tables.rows)}\n\nQuestion: {row.statement.strip()}"
-        hidden = tuple(test._replace(output=made.digest) for test in row.hidden)
-        return Task(row.id, row.title, statement, "sql", (), hidden, tags=row.tags)
+        hidden = Test(golds[0] if len(golds) == 1 else dumps(golds), made.digest, "private")
+        return SqlTask(
+            row.id, row.title, statement, "sql", (), (hidden,), tags=row.tags, database=database, golds=golds
+        )
 
     async def grade(self, reply: str, task: Task) -> Grade:
-        database = self.databases[task.id]
-        gold = await self.bench.gold(database, golds_of(task))
+        assert isinstance(task, SqlTask), "tasks to be asked come from prepare"
+        gold = await self.bench.gold(task.database, task.golds)
         code = extract_sql(reply)
-        result = Result(None, "no_code") if code is None else await self.bench.ask(database, code)
+        result = Result(None, "no_code") if code is None else await self.bench.ask(task.database, code)
         found = worth(gold, result)
         passed = found.exact_match is True
         outcome = result.outcome if not found.executes else "pass" if passed else "wrong_answer"
@@ -280,27 +277,21 @@ class SqlGrader:
         return Grade(code, found.cell_f1 or 0.0, passed, outcome, "", letter, clip(result.error), cpu_seconds=cpu)
 
 
-def golds_of(task: Task) -> list[str]:
-    text = task.hidden[0].input
-    return json.loads(text) if text.startswith("[") else [text]
-
-
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def loaded(a: argparse.Namespace) -> tuple[list[Task], dict[str, Any]]:
+def loaded(args: Args) -> tuple[list[Task], About]:
     """All rows of the task set in the seeded order, and what is known about them."""
-    about: dict[str, Any] = {}
-    return list(load(a.tasks, None, a.seed, revision=a.revision, about=about, sets=SETS, own_file=own_rows)), about
+    read = SETS.get(args.tasks) or partial(own_rows, Path(args.tasks))
+    tasks = Tasks(args.tasks, read, Options(args.seed, revision=args.revision))
+    return list(tasks), tasks.about
 
 
-async def survey(
-    a: argparse.Namespace, grader: SqlGrader, rows: list[Task], about: dict[str, Any]
-) -> tuple[list[Task], dict[str, Any]]:
+async def survey(args: Args, grader: SqlGrader, rows: list[Task], about: About) -> tuple[list[Task], Data]:
     """The questions that are asked: the first --limit of the rows whose gold query tells right from wrong."""
-    left_out, tasks, looked_at = Counter(about["left_out"]), list[Task](), 0
+    left_out, tasks, looked_at = Counter(about.left_out), list[Task](), 0
     room = asyncio.Semaphore(16)
-    note(f"running the gold queries of {min(a.limit, len(rows)):,} questions or more")
+    note(f"running the gold queries of {min(args.limit, len(rows)):,} questions or more")
 
     async def prepare(row: Task) -> Task | Unusable:
         async with room:
@@ -308,181 +299,146 @@ async def survey(
 
     for start in range(0, len(rows), 64):
         for found in await asyncio.gather(*map(prepare, rows[start : start + 64])):
-            if len(tasks) == a.limit:
+            if len(tasks) == args.limit:
                 break
             looked_at += 1
             if isinstance(found, Unusable):
                 left_out[found.reason] += 1
             else:
                 tasks.append(found)
-        if len(tasks) == a.limit:
+        if len(tasks) == args.limit:
             break
         if looked_at % 512 == 0:
             note(f"{looked_at:,} of {len(rows):,} questions looked at, {len(tasks):,} can be used")
     if not tasks:
         reasons = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
-        raise TaskError(f"{a.tasks} has no question that can be used ({reasons}): name another with --tasks")
+        raise TaskError(f"{args.tasks} has no question that can be used ({reasons}): name another with --tasks")
     length = sum(len(task.statement) + len(REQUEST) for task in tasks)
     facts = {"left_out": dict(left_out), "asked": len(tasks), "looked_at": looked_at, "prompt_characters": length}
-    return tasks, {**about, **facts}
+    return tasks, cast(Data, {**about.row(), **facts})
 
 
-async def experiment(tasks: list[Task], log: Log, a: argparse.Namespace, session: Session, watch: Watch) -> None:
+async def experiment(tasks: list[Task], log: Log, args: Args, session: Session, watch: Watch) -> None:
     """A base group on every question, and nothing else."""
 
     async def one(task: Task) -> None:
         log.add_card(card(task))
-        group = swarm(task.shown(), question, "base", a.base_samples, 1, seed=a.seed)
+        group = swarm(task.shown(), question, "base", args.base_samples, 1, seed=args.seed)
         if any(attempt.passed for attempt in await session.play(task, group)):
             watch.rescued.add(task.id)
 
-    await each(iter(tasks), one, at_once=max(8, a.concurrency))
+    await each(iter(tasks), one, at_once=max(8, args.concurrency))
 
 
-def identity_of(a: argparse.Namespace, model: str | None, data: dict[str, Any]) -> dict[str, Any]:
-    return {**{name: getattr(a, name) for name in IDENTITY}, "model": model, "revision": data["revision"]}
+def identity_of(args: Args, model: str | None, revision: str | None) -> Row:
+    return {**values_of(args, SqlIdentity), "model": model, "revision": revision}
 
 
-def plan_of(a: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(a, name) for name in PLAN}
-
-
-async def sample(log: Log, a: argparse.Namespace) -> None:
+async def sample(log: Log, args: Args) -> None:
     """Everything that costs: gold queries, probe, plan, then the samples. It fills the folder; `tell` reads it."""
-    from grader import Grader
-
-    old, changed = log.read("config.json") if log.begun else None, list[str]()
-    if old and old["identity"]["tasks"] == a.tasks:
-        a.revision = a.revision or old["identity"]["revision"]
-    rows, about = await asyncio.to_thread(loaded, a)
+    old, changed, plan = log.config if log.begun else None, list[str](), values_of(args, SqlPlan)
+    if old and old["identity"]["tasks"] == args.tasks:
+        args.revision = args.revision or old["identity"]["revision"]
+    rows, about = await asyncio.to_thread(loaded, args)
     if old:
-        a.model = a.model or old["identity"]["model"]
-        changed = log.settle(identity_of(a, a.model, about), plan_of(a))
-    budget = Budget(a, log)
-    async with Grader(workers=a.workers) as inner:
+        args.model = args.model or old["identity"]["model"]
+        changed = log.settle(identity_of(args, args.model, about.revision), plan)
+    budget = Budget(args, log, args.verbose)
+    async with Grader(workers=args.workers) as inner:
         grader = SqlGrader(Bench(inner))
         await grader.bench.check()
-        tasks, data = await survey(a, grader, rows, about)
-        walk = partial(experiment, tasks, log, a)
-        if old and not changed and await nothing_left(log, a.seed, walk):
+        tasks, data = await survey(args, grader, rows, about)
+        walk = partial(experiment, tasks, log, args)
+        if old and not changed and await nothing_left(log, args.seed, walk):
             return note("nothing is left to ask")
-        async with policy_of(a, a.model, budget.record) as policy:
+        async with policy_of(args, budget.record) as policy:
             server = await policy.probe()
-            changed = log.settle(identity_of(a, server["model"], data), plan_of(a))
-            write_down(log, a, data, server, inner, changed)
-            note(say_plan(a, data, server))
-            watch = Watch(data["asked"] * a.base_samples - len(log), a.concurrency, "matched")
-            async with sampling(log, policy, grader, a, budget, watch) as session:
+            identity = identity_of(args, server.model, data["revision"])
+            changed = log.settle(identity, plan)
+            config = config_of(args, COMMAND, identity, plan, data, server)
+            config |= {"tier": inner.tier, "rules": inner.rules}
+            write_down(log, config, make_plan(args, data), changed, cure="the report counts both")
+            note(say_plan(args, data, server))
+            watch = Watch(data["asked"] * args.base_samples - len(log), args.concurrency, "matched")
+            async with sampling(log, Worker(policy, grader), args.seed, budget, watch) as session:
                 await walk(session, watch)
-    log.write_json("config.json", {**log.config, "ended": time.time()})
+    ended(log)
 
 
-def write_down(
-    log: Log, a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any], grader: Any, changed: list[str]
-) -> None:
-    """config.json and plan.json, before the first sample; later what has grown, as an amendment."""
-    now, old = time.time(), log.read("config.json") if log.begun else None
-    plan: dict[str, Any] = {
-        "schema_version": 1,
-        "written": now,
-        "population": {"tasks": data["asked"], "task_set": a.tasks, "revision": data["revision"],
-                       "base_samples": a.base_samples},
+def make_plan(args: Args, data: Data) -> Row:
+    """plan.json: what is going to be concluded, and how."""
+    calls = data["asked"] * args.base_samples
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "population": {"tasks": data["asked"], "task_set": args.tasks, "revision": data["revision"],
+                       "base_samples": args.base_samples},
         "primary_metric": "does cell F1 predict an exact match within a task",
         "rule": {"text": RULE},
-        "calls": {"largest": data["asked"] * a.base_samples},
-        "tokens": {"completion_largest": data["asked"] * a.base_samples * a.max_tokens},
-        "settings": plan_of(a),
+        "calls": {"largest": calls},
+        "tokens": {"completion_largest": calls * args.max_tokens},
+        "settings": values_of(args, SqlPlan),
         "amendments": [],
     }  # fmt: skip
-    first = (log.plan if old else None) or plan
-    if old and changed:
-        first["amendments"].append({"time": now, "after_attempts": len(log), "changed": changed, "plan": plan})
-    log.write_json("plan.json", first)
-    config = {
-        "identity": identity_of(a, server["model"], data),
-        "plan": plan_of(a),
-        "free": {**{name: getattr(a, name) for name in FREE}, "base_url": [without_login(u) for u in a.base_url or ()]},
-        "versions": versions(),
-        "data": data,
-        "server": server,
-        "tier": grader.tier,
-        "rules": grader.rules,
-        "grades": "attempts",
-        "price": a.price,
-        "command": "sql_calibrate.py",
-        "dry_run": False,
-        "started": old["started"] if old else now,
-        "ended": None,
-        "plan_digest": plan_digest(first),
-    }
-    log.write_json("config.json", config)
 
 
-def say_plan(a: argparse.Namespace, data: dict[str, Any], server: dict[str, Any]) -> str:
+def say_plan(args: Args, data: Data, server: Probe) -> str:
     """What is going to be asked, and of whom."""
-    calls = data["asked"] * a.base_samples
-    given, made = a.base_samples * data["prompt_characters"] // 3, calls * a.max_tokens  # three characters a token
-    usd = f", about {(given * a.price[0] + made * a.price[1]) / 1e6:,.2f} usd" if a.price else ""
+    calls = data["asked"] * args.base_samples
+    given, made = (
+        args.base_samples * data["prompt_characters"] // 3,
+        calls * args.max_tokens,
+    )  # three characters a token
+    usd = f", about {(given * args.price[0] + made * args.price[1]) / 1e6:,.2f} usd" if args.price else ""
     revision = f", revision {data['revision']}" if data["revision"] else ""
     return "\n".join(
         [
             f"questions: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}",
             *left_out_lines(data),
             *data["notes"],
-            f"calls: {calls:,} ({a.base_samples} a question)",
+            f"calls: {calls:,} ({args.base_samples} a question)",
             f"tokens: at most {made:,} out, about {given:,} in{usd}",
-            f"policy: {server['model']}, temperature {a.temperature:g}, top_p {a.top_p:g}, {a.max_tokens:,} tokens a "
-            f"reply, thinking {a.thinking}",
-            *(f"server: {line}" for line in server["facts"]),
-            *(f"warning: {line}" for line in server["warnings"]),
+            f"policy: {server.model}, temperature {args.temperature:g}, top_p {args.top_p:g}, {args.max_tokens:,} "
+            f"tokens a reply, thinking {args.thinking}",
+            *(f"server: {line}" for line in server.facts),
+            *(f"warning: {line}" for line in server.warnings),
         ]
     )
 
 
-def left_out_lines(data: dict[str, Any]) -> list[str]:
+def left_out_lines(data: Data) -> list[str]:
     """What was looked at and not asked, by reason."""
     reasons = "; ".join(f"{reason} {number:,}" for reason, number in sorted(data["left_out"].items()))
     return textwrap.wrap(f"left out of {data['looked_at']:,} looked at: {reasons or 'none'}", 80)
 
 
-def make(a: argparse.Namespace) -> int:
+def make(args: Args) -> int:
     """Sample what the folder lacks: the exit code."""
-    if a.plan:
-        return plan_only(a)
-    if a.fresh:
-        move_aside(a.out)
-    with Log(a.out) as log:
-        for line in log.mended:
-            note(line)
-        return conduct(sample(log, a), log)
+    if args.plan:
+        return plan_only(args)
+    with opened(args.out, args.fresh) as log:
+        return conduct(sample(log, args), log)
 
 
-def plan_only(a: argparse.Namespace) -> int:
+def plan_only(args: Args) -> int:
     """--plan: what it would ask, gold queries and probe included, and nothing written."""
-    from grader import Grader
 
     async def ask() -> str:
-        async with Grader(workers=a.workers) as inner:
+        async with Grader(workers=args.workers) as inner:
             grader = SqlGrader(Bench(inner))
             await grader.bench.check()
-            _, data = await survey(a, grader, rows, about)
-        async with policy_of(a, a.model, lambda event: None) as policy:
-            return say_plan(a, data, await policy.probe())
+            _, data = await survey(args, grader, rows, about)
+        async with policy_of(args, lambda event: None) as policy:
+            return say_plan(args, data, await policy.probe())
 
-    rows, about = loaded(a)
-    try:
-        say(asyncio.run(ask()))
-    except EndpointFault as why:
-        return complain(why, ENDPOINT)
-    except GraderFault as why:
-        return complain(why, GRADER)
+    rows, about = loaded(args)
+    say(asyncio.run(ask()))
     return DONE
 
 
 # ── telling: from the folder, and nothing else ───────────────────────────────────────────────────────────────────────
 
 
-def calibration(config: dict[str, Any], attempts: Iterator[Attempt]) -> dict[str, Any]:
+def calibration(config: Config, attempts: Iterator[Attempt]) -> Row:
     """All of calibration.json: counts, the curves over all samples and over tasks with both outcomes, the correlation.
 
     Over the tasks whose group is whole.
@@ -511,7 +467,8 @@ def calibration(config: dict[str, Any], attempts: Iterator[Attempt]) -> dict[str
                    "completion": sum(attempt.completion_tokens or 0 for attempt in every)},
     }  # fmt: skip
     return {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
+        "graded_under": config.get("graded_under"),
         "settings": {**config["identity"], **config["plan"]},
         "counts": counts,
         "data": config["data"],
@@ -522,12 +479,12 @@ def calibration(config: dict[str, Any], attempts: Iterator[Attempt]) -> dict[str
     }
 
 
-def cells_curve(attempts: Iterable[Attempt]) -> dict[str, Any]:
+def cells_curve(attempts: Iterable[Attempt]) -> Row:
     """The curve of cell F1 against exact matches."""
     return curve(((attempt.fitness, attempt.passed, attempt.task_id) for attempt in attempts), BUCKETS)
 
 
-def correlation(rows: Iterable[tuple[float, bool, str]]) -> dict[str, Any]:
+def correlation(rows: Iterable[tuple[float, bool, str]]) -> Row:
     """Pearson's r over tasks, between the mean fitness of a task's wrong attempts and its pass rate.
 
     rows: (fitness, passed, task). Tasks with a wrong attempt count. The interval is Fisher's, at 95%. Not estimable,
@@ -542,7 +499,7 @@ def correlation(rows: Iterable[tuple[float, bool, str]]) -> dict[str, Any]:
         wrong = [fitness for fitness, passed in those if not passed]
         if wrong:
             pairs.append((sum(wrong) / len(wrong), 1 - len(wrong) / len(those)))
-    found: dict[str, Any] = {"n": len(pairs), "r": None, "interval": None, "p_value": None}
+    found: Row = {"n": len(pairs), "r": None, "interval": None, "p_value": None}
     if len(pairs) > 3 and all(max(side) - min(side) > 1e-9 for side in zip(*pairs, strict=True)):
         from scipy.stats import pearsonr
 
@@ -553,9 +510,10 @@ def correlation(rows: Iterable[tuple[float, bool, str]]) -> dict[str, Any]:
     return found
 
 
-def text(made: dict[str, Any]) -> str:
+def text(made: Row) -> str:
     """The report, within 80 columns."""
     counts, data, settings, found = made["counts"], made["data"], made["settings"], made["correlation"]
+    under = made.get("graded_under") or []
     r = found["r"]
     over = plural(found["n"], "task")
     said = (
@@ -569,6 +527,7 @@ def text(made: dict[str, Any]) -> str:
         f"{plural(settings['base_samples'], 'sample')} each",
         *([f"{counts['unfinished']:,} more are not finished and not counted"] if counts["unfinished"] else []),
         *left_out_lines(data),
+        *([f"attempts were graded under {' and under '.join(under)}"] if len(under) > 1 else []),
         f"{counts['all_fail']:,} all-fail ({counts['near_miss']:,} of them near-miss: some sample has a right cell), "
         f"{counts['mixed']:,} with both outcomes, {counts['all_pass']:,} all-pass",
         f"{plural(counts['attempts'], 'sample')}: {outcomes}; {counts['truncated']:,} cut off at "
@@ -582,27 +541,23 @@ def text(made: dict[str, Any]) -> str:
     return "\n".join([*out, "", *textwrap.wrap(hill_line("fitness", made["fitness"]), 80)])
 
 
-def tell(a: argparse.Namespace, folder: Folder) -> None:
+def tell(args: Args, folder: Folder) -> None:
     """calibration.json, its plot, and the report."""
-    config = folder.config
-    if "looked_at" not in config.get("data", {}):
-        raise RecordsError(f"{a.out} holds another kind of run: name a folder of this command with --out")
-    made = calibration(config, folder.attempts())
+    made = calibration(folder.config_of(COMMAND), folder.attempts())
     folder.write_json("calibration.json", made)
     for name, picture in plot(made, PANELS).items():
         (folder.path / name).write_bytes(picture)
-    say(dumps(made, indent=1) if a.json else text(made))
-    for name, n in Counter(name for name, _ in folder.unreadable).items():
-        note(f"{n} lines of {name} cannot be read; the next run moves them aside and asks again")
+    say(dumps(made, indent=1) if args.json else text(made))
+    note_unreadable(folder)
 
 
 def main(argv: list[str] | None = None) -> int:
-    a = flags().parse_args(argv)
+    args = flags().read(argv)
 
     def work() -> int:
-        code = DONE if a.reuse else make(a)
-        if is_telling(code, a.out) and (a.reuse or not a.plan):
-            tell(a, Folder(a.out))
+        code = DONE if args.reuse else make(args)
+        if is_telling(code, args.out) and (args.reuse or not args.plan):
+            tell(args, Folder(args.out))
         return code
 
     return guarded(work)

@@ -21,63 +21,73 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import fields, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
 from faults import TaskError
 from grading import asserts
-from tasksets.task import Options, Task, Test
+from tasksets.task import About, Options, Task, Test
 
 
 # ── load ─────────────────────────────────────────────────────────────────────────────────────────────────────
-def load_again(identity: dict[str, Any], spare: bool = False, about: dict[str, Any] | None = None) -> Iterator[Task]:
-    """All the tasks of a run's set, as its identity names them; about: as for load. Raises TaskError."""
-    return load(identity["tasks"], None, identity["seed"], spare, identity["bundle"], identity["revision"], about,
-                keep_overlap=identity["as_published"])  # fmt: skip
-
-
 def load(
     source: str,
     limit: int | None = None,
     seed: int = 0,
     spare: bool = False,
+    *,
     bundle: int = 5,
     revision: str | None = None,
-    about: dict[str, Any] | None = None,
     keep_overlap: bool = False,
-    sets: Mapping[str, Reader] | None = None,
-    own_file: Callable[[Path, Options, dict[str, Any]], Iterator[Task]] | None = None,
-) -> Iterator[Task]:
+) -> Tasks:
     """The first `limit` tasks, in the seeded order, of a set in SETS or of your own .jsonl or .parquet file.
+
+    The other parameters: see Options. Nothing is read before the first task is asked for, which may raise TaskError.
+    """
+    read = SETS.get(source) or partial(own, Path(source), SETS)
+    return Tasks(source, read, Options(seed, spare, bundle, revision, keep_overlap), limit)
+
+
+def load_again(identity: dict[str, Any], spare: bool = False) -> Tasks:
+    """All the tasks of a run's set, as its identity names them."""
+    return load(identity["tasks"], None, identity["seed"], spare, bundle=identity["bundle"],
+                revision=identity["revision"], keep_overlap=identity["as_published"])  # fmt: skip
+
+
+class Tasks(Iterator[Task]):
+    """The first `limit` tasks that a set yields, in the seeded order; `about` is complete once the first has come.
 
     The order is that of a hash of seed and id: it depends on no other task, so a larger limit only adds tasks.
     Tasks wait in an unnamed temporary file, so memory holds one at a time however large the set is.
-
-    about, if given, is filled before the first task comes: source, revision, licence, tasks (in all), left_out
-    {reason: tasks}, overlap {"tests", "tasks"} dropped, repaired_statements, median_rating (None = unknown) and
-    notes, lines for the log. sets, own_file: in place of SETS and `own`, for tasks of another kind. The other
-    parameters: see Options. Raises TaskError.
     """
-    about = {} if about is None else about
-    about.update(source=source, revision=None, licence=None, tasks=0, left_out=Counter(), notes=[])
-    about.update(overlap={"tests": 0, "tasks": 0}, repaired_statements=0, median_rating=None)
-    options = Options(seed, spare, bundle, revision, keep_overlap)
+
+    def __init__(self, source: str, read: Reader, options: Options, limit: int | None = None) -> None:
+        self.about = About(source)
+        self._walk = _in_order(self.about, read, options, limit)
+
+    def __next__(self) -> Task:
+        return next(self._walk)
+
+    def close(self) -> None:
+        """Give the temporary file back, where not all tasks were asked for."""
+        self._walk.close()
+
+
+def _in_order(about: About, read: Reader, options: Options, limit: int | None) -> Generator[Task, None, None]:
     if limit is not None and limit < 1:
         raise TaskError(f"--limit {limit}: give a number of tasks, 1 or more")
-    named = (SETS if sets is None else sets).get(source)
-    tasks = named(options, about) if named else (own_file or own)(Path(source), options, about)
-
     with tempfile.TemporaryFile() as spool:
-        places = _spool(tasks, spool, source)
-        about.update(tasks=len(places), left_out=dict(about["left_out"]))
+        places = _spool(read(options, about), spool, about.source)
+        about.tasks = len(places)
         _add_notes(about)
         if not places:
-            reasons = ", ".join(f"{number} {reason}" for reason, number in about["left_out"].items())
-            raise TaskError(f"{source} has no task that can be used: {reasons or 'it is empty'}")
-        for task_id in sorted(places, key=lambda task_id: _order(seed, task_id))[:limit]:
+            reasons = ", ".join(f"{number} {reason}" for reason, number in about.left_out.items())
+            raise TaskError(f"{about.source} has no task that can be used: {reasons or 'it is empty'}")
+        for task_id in sorted(places, key=lambda task_id: _order(options.seed, task_id))[:limit]:
             spool.seek(places[task_id])
             yield _from_spool(json.loads(spool.readline()))
 
@@ -111,15 +121,13 @@ def _from_spool(row: dict[str, Any]) -> Task:
     return Task(**row | {"functions": tuple(row["functions"])})
 
 
-def _add_notes(about: dict[str, Any]) -> None:
-    if about["overlap"]["tests"]:
-        about["notes"].append(
-            "dropped {tests} hidden tests of {tasks} tasks, since their input is also visible".format(
-                **about["overlap"]
-            )
+def _add_notes(about: About) -> None:
+    if about.overlap["tests"]:
+        about.notes.append(
+            "dropped {tests} hidden tests of {tasks} tasks, since their input is also visible".format(**about.overlap)
         )
-    if about["repaired_statements"]:
-        about["notes"].append(f"repaired {about['repaired_statements']} statements that were decoded as cp1252")
+    if about.repaired_statements:
+        about.notes.append(f"repaired {about.repaired_statements} statements that were decoded as cp1252")
 
 
 def _on_hub_only(options: Options, source: str) -> None:
@@ -132,9 +140,7 @@ def _spelled(test: Test) -> str:
     return ast.dump(program) if program else test.input.strip()
 
 
-def _apart(
-    visible: tuple[Test, ...], hidden: tuple[Test, ...], options: Options, about: dict[str, Any]
-) -> tuple[Test, ...]:
+def _apart(visible: tuple[Test, ...], hidden: tuple[Test, ...], options: Options, about: About) -> tuple[Test, ...]:
     """The hidden tests without those whose input is also visible: a prompt may show those with their answer.
 
     Blanks around an input and the spelling of an assert make no other test.
@@ -144,16 +150,16 @@ def _apart(
     if options.keep_overlap or len(apart) == len(hidden):
         return hidden
     if apart:
-        about["overlap"]["tests"] += len(hidden) - len(apart)
-        about["overlap"]["tasks"] += 1
+        about.overlap["tests"] += len(hidden) - len(apart)
+        about.overlap["tasks"] += 1
     return apart
 
 
 # ── toy: three tasks whose tests tell right from nearly right ───────────────────────────────────────────────
-def toy(options: Options, about: dict[str, Any]) -> Iterator[Task]:
+def toy(options: Options, about: About) -> Iterator[Task]:
     """Three small tasks. Each has a first idea that passes some of the tests and is wrong."""
     _on_hub_only(options, "toy")
-    about["licence"] = "Apache-2.0"
+    about.licence = "Apache-2.0"
 
     def stdio(*pairs: tuple[str, str], source: str = "public") -> tuple[Test, ...]:
         return tuple(Test(stdin, stdout, source) for stdin, stdout in pairs)
@@ -281,7 +287,7 @@ def toy(options: Options, about: dict[str, Any]) -> Iterator[Task]:
 
 
 # ── data sets on a hub ───────────────────────────────────────────────────────────────────────────────────────
-def fetch(repo: str, pinned: str, patterns: tuple[str, ...], options: Options, about: dict[str, Any]) -> list[Path]:
+def fetch(repo: str, pinned: str, patterns: tuple[str, ...], options: Options, about: About) -> list[Path]:
     """Local paths of a data set's files, one pattern after the other: from the cache, else from the hub.
 
     HF_HOME, HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE count as everywhere. Raises TaskError."""
@@ -324,7 +330,7 @@ def fetch(repo: str, pinned: str, patterns: tuple[str, ...], options: Options, a
         if quiet:
             enable_progress_bars()
 
-    about["revision"] = Path(folder).name  # the commit, also where --revision names a branch
+    about.revision = Path(folder).name  # the commit, also where --revision names a branch
     paths: list[Path] = []
     for pattern in patterns:
         found = sorted(Path(folder).glob(pattern))
@@ -377,14 +383,14 @@ _INTERACTIVE = re.compile(
 _STANDARD_STREAMS = {"", "stdin", "stdout", "standard input", "standard output"}
 
 
-def code_contests(options: Options, about: dict[str, Any]) -> Iterator[Task]:
+def code_contests(options: Options, about: About) -> Iterator[Task]:
     """Test and valid split of CodeContests (Li et al. 2022, Science 378, 1092): stdin in, stdout out.
 
     visible = public + the first 8 generated tests; hidden = private + the next 32; spare = the other generated.
     Left out and counted: what one run on standard input cannot judge. The data set's own time limits are not
     used: they are meant for its C++ programs.
     """
-    about["licence"] = "CC BY 4.0"
+    about.licence = "CC BY 4.0"
     columns = ["name", "description", "public_tests", "private_tests", "generated_tests", "cf_rating"]
     columns += ["input_file", "output_file"] + (["solutions"] if options.spare else [])
     patterns = ("data/test-*", "data/valid-*")
@@ -395,18 +401,18 @@ def code_contests(options: Options, about: dict[str, Any]) -> Iterator[Task]:
             rows += 1
             task = _contest_task(cells, split, options, about)
             if isinstance(task, str):
-                about["left_out"][task] += 1
+                about.left_out[task] += 1
             else:
                 ratings += [cells["cf_rating"].as_py()] if task.tags["rating"] != "unrated" else []
                 yield task
-    about["median_rating"] = statistics.median(ratings) if ratings else None
-    about["notes"].append(
-        f"{rows - about['left_out'].total()} of {rows} problems can be used; the published run used 275, which it "
+    about.median_rating = statistics.median(ratings) if ratings else None
+    about.notes.append(
+        f"{rows - about.left_out.total()} of {rows} problems can be used; the published run used 275, which it "
         "got by dropping interactive ones"
     )
 
 
-def _contest_task(cells: dict[str, Any], split: str, options: Options, about: dict[str, Any]) -> Task | str:
+def _contest_task(cells: dict[str, Any], split: str, options: Options, about: About) -> Task | str:
     """The task of one row, or the reason to leave it out."""
     name = cells["name"].as_py() or ""
     statement = cells["description"].as_py() or ""
@@ -422,7 +428,7 @@ def _contest_task(cells: dict[str, Any], split: str, options: Options, about: di
     private = _contest_tests(cells["private_tests"], "private")
     generated = _contest_tests(cells["generated_tests"], "generated", generated_wanted)
     if public is None or private is None or generated is None:
-        about["notes"].append(f"{task_id} ({name}) has inputs and outputs of unequal number")
+        about.notes.append(f"{task_id} ({name}) has inputs and outputs of unequal number")
         return "with inputs and outputs of unequal number"
     visible = public + generated[:VISIBLE_GENERATED]
     hidden = private + generated[VISIBLE_GENERATED : VISIBLE_GENERATED + HIDDEN_GENERATED]
@@ -433,7 +439,7 @@ def _contest_task(cells: dict[str, Any], split: str, options: Options, about: di
         return "without a hidden test"
 
     repaired = _repaired(statement)
-    about["repaired_statements"] += repaired != statement
+    about.repaired_statements += repaired != statement
     return Task(
         id=task_id,
         title=_repaired(numbered[2] if numbered else name),
@@ -524,14 +530,14 @@ class _Function(NamedTuple):
         return "\n".join([*lines, f"Example: {self.asserts[0]}"])
 
 
-def mbpp_bundle(options: Options, about: dict[str, Any]) -> Iterator[Task]:
+def mbpp_bundle(options: Options, about: About) -> Iterator[Task]:
     """The positive control: a task is `bundle` functions of MBPP (Austin et al. 2021, arXiv:2108.07732).
 
     Train, validation and test split, 964 functions with three asserts each. Of each function the first assert is
     shown and visible, the others are hidden, so the fitness counts functions that are done: a hill by construction.
     Which functions share a bundle is drawn by the seed; no two of them share a name.
     """
-    about["licence"] = "CC BY 4.0"
+    about.licence = "CC BY 4.0"
     if options.bundle < 1:
         raise TaskError(f"--bundle {options.bundle}: give the number of functions a task, 1 or more")
     patterns = ("full/train-*", "full/validation-*", "full/test-*")
@@ -541,7 +547,7 @@ def mbpp_bundle(options: Options, about: dict[str, Any]) -> Iterator[Task]:
         for cells in parquet_cells(path, columns, batch_rows=100):
             function = _function({name: cell.as_py() for name, cell in cells.items()})
             if isinstance(function, str):
-                about["left_out"][function] += 1
+                about.left_out[function] += 1
             else:
                 functions.append(function)
 
@@ -558,18 +564,16 @@ def mbpp_bundle(options: Options, about: dict[str, Any]) -> Iterator[Task]:
             f"keep them apart; the most is {most}"
         )
     if rest := len(order) - number * options.bundle:
-        about["notes"].append(
-            f"{rest} functions are left over when {len(order)} are put in bundles of {options.bundle}"
-        )
+        about.notes.append(f"{rest} functions are left over when {len(order)} are put in bundles of {options.bundle}")
     for k in range(number):
         task = _bundle(f"mbpp-{options.seed}-{k}", order[k::number][: options.bundle], options, about)
         if task.hidden:
             yield task
         else:  # some MBPP functions have one assert three times
-            about["left_out"]["bundles without a hidden test"] += 1
+            about.left_out["bundles without a hidden test"] += 1
 
 
-def _bundle(task_id: str, functions: list[_Function], options: Options, about: dict[str, Any]) -> Task:
+def _bundle(task_id: str, functions: list[_Function], options: Options, about: About) -> Task:
     names = tuple(function.name for function in functions)
     visible = tuple(function.test(0, "public") for function in functions)
     hidden = tuple(f.test(i, "private") for f in functions for i in range(1, len(f.asserts)))
@@ -666,7 +670,7 @@ REQUIRED = ("id", "statement", "kind", "visible", "hidden")
 FIELDS = (*REQUIRED, "title", "setup", "tags", "functions", "reference", "spare", "timeout")
 
 
-def own(path: Path, options: Options, about: dict[str, Any]) -> Iterator[Task]:
+def own(path: Path, sets: Iterable[str], options: Options, about: About) -> Iterator[Task]:
     """Tasks of your own: a .jsonl file with one object a line, or a .parquet file with the same columns.
 
     field       required  what
@@ -686,13 +690,14 @@ def own(path: Path, options: Options, about: dict[str, Any]) -> Iterator[Task]:
 
     A test of kind stdio is [input, output] or {"input": ..., "output": ...}. A test of kind assert is a text that
     ends with its one assert statement; what stands before it is set-up for that test alone. Texts are used
-    character for character. null is the same as leaving a field out; a field of another name is an error.
+    character for character. null is the same as leaving a field out; a field of another name is an error. sets: the
+    names that the path may have been meant for.
     """
     _on_hub_only(options, str(path))
     readers = {".jsonl": jsonl_rows, ".parquet": parquet_rows}
     if path.suffix not in readers:
-        near = difflib.get_close_matches(str(path), SETS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"choose {', '.join(SETS)} or a .jsonl or .parquet file"
+        near = difflib.get_close_matches(str(path), sets, 1)
+        hint = f"did you mean {near[0]}?" if near else f"choose {', '.join(sets)} or a .jsonl or .parquet file"
         raise TaskError(f"there is no task set {path}; {hint}")
     if not path.is_file():
         raise TaskError(f"there is no file {path}; give the path of a .jsonl or .parquet file of tasks")
@@ -706,7 +711,7 @@ def own(path: Path, options: Options, about: dict[str, Any]) -> Iterator[Task]:
         if hidden:
             yield replace(task, hidden=hidden)
         else:
-            about["left_out"]["whose every hidden test is also visible"] += 1
+            about.left_out["whose every hidden test is also visible"] += 1
 
 
 def jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
@@ -855,7 +860,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-Reader = Callable[[Options, dict[str, Any]], Iterator[Task]]
+Reader = Callable[[Options, About], Iterator[Task]]
 SETS: dict[str, Reader] = {
     "toy": toy,
     "code_contests": code_contests,

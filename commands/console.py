@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 
 
@@ -30,6 +31,11 @@ def complain(why: object, code: int) -> int:
     """One line that names the command, and the exit code back."""
     note(f"{sys.argv[0].rsplit('/')[-1]}: {why}")
     return code
+
+
+def without_login(word: str) -> str:
+    """A base URL as it may be written down: a name and a password in it are not for a file or a log."""
+    return re.sub(r"(?<=://)[^/@\s]*@", "", word)
 
 
 def wants_colour() -> bool:

@@ -9,32 +9,32 @@ Left out: asking again. Refined rounds were steered by the old grades, and stay 
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
 
 from commands.console import note
-from commands.shared import Watch, conduct
+from commands.sampling import Watch, conduct
 from faults import DONE
+from figures.settings import Config, Row
 from measure import measure
-from records import CHECKS, Log
+from records import CHECKS, EVENTS, Log
 from session import each
 from swarm import Slot
 from tasks import load_again
 from tasksets.task import Task, card
 
 
-def regrade(a: argparse.Namespace) -> int:
+def regrade(out: Path, workers: int | None) -> int:
     """Grade again what the folder holds, and say which conclusions change: the exit code."""
-    with Log(a.out) as log:
+    with Log(out) as log:
         config = log.config
         before = config["grades"]
         name = f"regrade-{1 + int(before.removeprefix('attempts').removeprefix('regrade-') or 0)}"
         old = _results(log, config)
-        code = conduct(_grade_all(log, config, name, a), log)
+        code = conduct(_grade_all(log, config, name, workers), log)
         if code == DONE:
             config = {**log.config, "grades": name}
             for line in changes(old, _results(log, config)):
@@ -44,7 +44,7 @@ def regrade(a: argparse.Namespace) -> int:
         return code
 
 
-async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Namespace) -> None:
+async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -> None:
     from grader import Grader
 
     identity = config["identity"]
@@ -56,7 +56,7 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
     tasks = load_again(identity)
     missing = set(saved)
 
-    async with Grader(workers=a.workers, as_published=identity["as_published"]) as grader:
+    async with Grader(workers=workers, as_published=identity["as_published"]) as grader:
         watch = Watch(sum(map(len, saved.values())), unit="program")
 
         async def one(task: Task) -> None:
@@ -83,14 +83,14 @@ async def _grade_all(log: Log, config: dict[str, Any], name: str, a: argparse.Na
     if missing:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         note(f"warning: {', '.join(sorted(missing)[:5])}{more} no longer in {identity['tasks']}: old grades kept")
-    log.append("events.jsonl", {"event": "regraded", "name": name, "programs": len(done), "time": time.time()})
+    log.append(EVENTS, {"event": "regraded", "name": name, "programs": len(done), "time": time.time()})
 
 
-def _results(log: Log, config: dict[str, Any]) -> dict[str, Any]:
+def _results(log: Log, config: Config) -> Row:
     return measure(log.attempts(), config, log.cards(), log.checks(), log.events(), log.plan)
 
 
-def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+def changes(old: Row, new: Row) -> list[str]:
     """What a reader of the report would conclude differently, a line each."""
     found = []
     if old["all_fail"] != new["all_fail"]:

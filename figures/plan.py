@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import stats
 
-SCHEMA_VERSION = 1  # of results.json and of plan.json
+SCHEMA_VERSION = 2  # of results.json, calibration.json and plan.json: goes up when a key is added or changes
 CONTROL = "resample"  # the arm that every other one is compared with
 POSITIVE_CONTROL = "mbpp-bundle"  # the task set on which refining must find more, if it ever does
 LEVEL = 0.95  # of every interval, unless its key says otherwise

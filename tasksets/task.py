@@ -3,6 +3,7 @@
     Test, Task          one test; one problem
     card, from_card     a line of tasks.jsonl, and the task behind it
     Options             what a task set may be asked for
+    About               what it says of itself
 
 Needs nothing of the project, so that everything else may import it. Left out: where tasks come from (tasks.py).
 """
@@ -10,6 +11,7 @@ Needs nothing of the project, so that everything else may import it. Left out: w
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -111,3 +113,22 @@ class Options:
     bundle: int = 5  # functions a task, for mbpp-bundle
     revision: str | None = None  # of a data set on a hub; None = the pinned one
     keep_overlap: bool = False  # keep hidden tests whose input is also visible, as published
+
+
+@dataclass
+class About:
+    """What is known of a task set, filled while it is read."""
+
+    source: str
+    revision: str | None = None  # of a data set on a hub: the commit
+    licence: str | None = None
+    tasks: int = 0  # in all
+    left_out: Counter[str] = field(default_factory=Counter)  # by reason
+    notes: list[str] = field(default_factory=list)  # lines for the log
+    overlap: dict[str, int] = field(default_factory=lambda: {"tests": 0, "tasks": 0})  # dropped, being visible too
+    repaired_statements: int = 0
+    median_rating: float | None = None
+
+    def row(self) -> dict[str, Any]:
+        """As config.json holds it under "data"."""
+        return vars(self) | {"left_out": dict(self.left_out)}

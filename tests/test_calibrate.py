@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import os
@@ -20,7 +19,7 @@ import tqdm
 
 import calibrate
 from commands import regrade
-from commands.shared import Watch
+from commands.sampling import Watch
 from grading import grade
 from records import Log
 from swarm import Attempt
@@ -177,7 +176,7 @@ def test_the_choice_is_seeded_of_distinct_programs_and_of_all_fail_tasks(tmp_pat
     }  # fmt: skip
 
     def chosen(**how: Any) -> list[str]:
-        a = calibrate.flags().parse_args(["--out", str(out), *(f"--{k.replace('_', '-')}={v}" for k, v in how.items())])
+        a = calibrate.flags().read(["--out", str(out), *(f"--{k.replace('_', '-')}={v}" for k, v in how.items())])
         return [one.program for those in calibrate.choose(calibrate.Folder(out), a).programs.values() for one in those]
 
     assert chosen(per_task=5) == chosen(per_task=24)[:5] != chosen(per_task=5, seed=1)
@@ -357,7 +356,7 @@ def test_bad_input_is_one_line_and_exit_2(tmp_path: Path, go: Go, argv: list[str
 
 
 def again(out: Path) -> int:
-    return regrade.regrade(argparse.Namespace(out=out, workers=1))
+    return regrade.regrade(out, 1)
 
 
 @pytest.mark.parametrize("command", ["calibrate", "regrade"])

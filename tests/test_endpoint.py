@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import endpoint
-from endpoint import FakePolicy, Policy, Reply
+from endpoint import FakePolicy, Policy, Probe, Reply
 from faults import EndpointFault
 from tests.support import mock_endpoint
 from tests.support.mock_endpoint import (
@@ -486,16 +486,13 @@ def test_answers_in_between_keep_a_bad_server_alive():
 # ── the probe ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def probing(mock: MockEndpoint | str, **how: Any) -> dict[str, Any]:
+def probing(mock: MockEndpoint | str, **how: Any) -> Probe:
     return run(mock, lambda policy: policy.probe(), probe=False, **how)
 
 
 def test_the_probe_finds_the_model_and_says_what_it_saw():
     with serving() as mock:
-        assert probing(mock) == {
-            "model": "mock-model", "served": ["mock-model"], "server": "mock", "urls": [mock.url], "facts": [],
-            "warnings": [],
-        }  # fmt: skip
+        assert probing(mock) == Probe("mock-model", ["mock-model"], "mock", urls=[mock.url], facts=[], warnings=[])
         assert mock.chats == []
     assert [row["event"] for row in events("probe")] == ["probe"] and not events("sent")
 
@@ -504,7 +501,7 @@ def test_several_models_need_a_choice():
     with serving(models=("a", "b")) as mock:
         fault = faulting(mock, lambda policy: policy.probe(), probe=False)
         assert fault.kind == "model" and "a, b" in str(fault) and "--model" in str(fault)
-        assert probing(mock, model="b")["model"] == "b"
+        assert probing(mock, model="b").model == "b"
     with serving(lists_models=False) as mock:
         assert "--model" in str(faulting(mock, lambda policy: policy.probe(), probe=False))
 
@@ -515,7 +512,7 @@ def test_an_unknown_model_is_told_in_the_servers_words():
         assert fault.kind == "model" and "The model `mock-modle` does not exist." in str(fault)
         assert "it serves mock-model" in str(fault) and mock.chats == []
     with serving(any_model=True) as mock:
-        (warning,) = probing(mock, model="mock-modle")["warnings"]
+        (warning,) = probing(mock, model="mock-modle").warnings
         assert "not mock-modle" in warning and "answers all the same" in warning
 
 
@@ -572,8 +569,8 @@ def test_fields_that_a_server_refuses_are_left_out_with_a_warning():
         run(mock, draws(1))
         body = mock.chats[0].body
     assert set(body) == {"model", "messages", "max_completion_tokens"}
-    assert about["facts"] == ["the server takes max_completion_tokens in place of max_tokens"]
-    assert len(about["warnings"]) == 4 and "--thinking is up to the server" in " ".join(about["warnings"])
+    assert about.facts == ["the server takes max_completion_tokens in place of max_tokens"]
+    assert len(about.warnings) == 4 and "--thinking is up to the server" in " ".join(about.warnings)
 
 
 def test_a_refused_field_that_was_asked_for_ends_the_run():
@@ -606,9 +603,9 @@ def test_refusals_of_another_make():
 def test_thinking_in_spite_of_off_is_a_warning():
     with serving(lambda request: {"message": {"content": "ready", "reasoning_content": "hm"}}) as mock:
         mock.says_ready = False
-        (warning,) = probing(mock)["warnings"]
+        (warning,) = probing(mock).warnings
         assert "in spite of --thinking off" in warning
-        assert probing(mock, thinking="server")["warnings"] == []
+        assert probing(mock, thinking="server").warnings == []
 
 
 # ── what comes back ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -666,7 +663,7 @@ def test_tokens_that_a_server_does_not_count_are_unknown(usage: str, counted: tu
     with serving(lambda request: "x" * 20, usage=usage) as mock:
         (reply,) = run(mock, draws(1))
         assert (reply.prompt_tokens, reply.completion_tokens) == counted
-        assert bool(probing(mock)["facts"]) == (usage != "full")
+        assert bool(probing(mock).facts) == (usage != "full")
 
 
 def test_finish_reasons_come_through():
@@ -781,14 +778,13 @@ FAKE_WORDS = ("answer", "result", "found", "total", "value")
 def test_the_fake_policy_logs_its_calls():
     rows: list[dict[str, Any]] = []
 
-    async def main() -> dict[str, Any]:
+    async def main() -> Probe:
         async with FakePolicy(log=rows.append) as policy:
             await policy.draw(ask(), 7)
             return await policy.probe()
 
-    about = asyncio.run(main())
+    assert "say nothing about any model" in asyncio.run(main()).facts[0]
     assert [row["event"] for row in rows] == ["sent", "answered"] and rows[0]["seed"] == 7
-    assert set(about) == {"model", "served", "server", "urls", "facts", "warnings"}
 
 
 def test_the_mock_knows_the_probe_and_every_case_has_a_test():

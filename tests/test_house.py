@@ -35,7 +35,7 @@ def tree() -> list[str]:
 TREE = tree()
 OPEN_TO_ALL = {"tasksets.task", "grading.grade"}  # a leaf that says what a word means, and needs nothing
 
-DOING = {"session", "commands.shared", "endpoint", "grader", "grading.sandbox", "grading.walls", "grading.sql"}
+DOING = {"session", "commands.sampling", "endpoint", "grader", "grading.sandbox", "grading.walls", "grading.sql"}
 TELLING = [room for room in TREE if room.startswith("telling.")] + ["measure", "stats", "report", "export"]
 
 PURE = [room for room in TREE if room.startswith("figures.")] + ["swarm", "stats", "measure"]

@@ -934,7 +934,7 @@ def test_a_mean_of_equal_differences_has_no_interval() -> None:
 def test_every_key_is_made_by_one_function() -> None:
     results = measure([], config())
     assert set(m.SECTIONS) <= set(results)
-    assert results["schema_version"] == 1
+    assert results["schema_version"] == 2
 
 
 # ── is the fitness a hill ────────────────────────────────────────────────────────────────────────────────────────

@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 import run
+from commands.flags import VERSION
+from figures.settings import Free, Identity, Plan, ordered
 from grading import grade
 from records import ATTEMPTS, Folder, Log
 from session import each
@@ -715,9 +717,9 @@ def test_reuse_needs_neither_endpoint_library_nor_grader(go, tmp_path):
 def test_each_flag_is_of_one_class():
     parser = run.flags()
     groups = {group.title: [a.dest for a in group._group_actions] for group in parser._action_groups if group.title}
-    assert sorted(groups["identity"]) == sorted(run.IDENTITY)
-    assert sorted(groups["plan"]) == sorted(run.PLAN)
-    assert sorted(groups["free"]) == sorted(run.FREE)
+    assert sorted(groups["identity"]) == sorted(ordered(Identity))
+    assert sorted(groups["plan"]) == sorted(ordered(Plan))
+    assert sorted(groups["free"]) == sorted(ordered(Free))
     everywhere = Counter(dest for name in ("identity", "plan", "free", "folder") for dest in groups[name])
     assert set(everywhere.values()) == {1}
     assert set(everywhere) == {a.dest for a in parser._actions} - {"help"}
@@ -755,5 +757,5 @@ def test_version():
     done = subprocess.run(
         [sys.executable, str(ROOT / "run.py"), "--version"], capture_output=True, text=True, timeout=20
     )
-    assert done.stdout == f"swarm-rescue {run.VERSION}\n"
-    assert f'version = "{run.VERSION}"' in (ROOT / "pyproject.toml").read_text()
+    assert done.stdout == f"swarm-rescue {VERSION}\n"
+    assert f'version = "{VERSION}"' in (ROOT / "pyproject.toml").read_text()

@@ -18,6 +18,7 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sql_calibrate
+from figures.settings import Free, ordered
 from grader import Grader
 from grading import sandbox, sql
 from grading.extract import extract_sql
@@ -47,6 +49,7 @@ from grading.sql import (
 from records import Folder
 from sql_calibrate import score
 from swarm import Slot
+from tasks import Tasks
 from tasksets.task import Options
 from tests.support.hub import Repo, serve
 from tests.support.mock_endpoint import serving
@@ -1156,9 +1159,43 @@ def paid(out: Path) -> list[Slot]:
 
 def test_every_flag_is_of_one_class():
     groups = {group.title: [a.dest for a in group._group_actions] for group in sql_calibrate.flags()._action_groups}
-    assert groups["identity"] == sql_calibrate.IDENTITY
-    assert groups["plan"] == sql_calibrate.PLAN
-    assert groups["free"] == sql_calibrate.FREE
+    assert groups["identity"] == ordered(sql_calibrate.SqlIdentity)
+    assert groups["plan"] == ordered(sql_calibrate.SqlPlan)
+    assert groups["free"] == ordered(Free)
+
+
+# What attempts on disk were asked under: `prepare` may never give a question another digest.
+ASKED = [
+    ({"id": "one", "db": ITEMS, "question": "How many items?", "gold_sql": "SELECT COUNT(*) FROM item"},
+     "951629635e8be260c16e52420d72b633b667ef356bba568f728ffb6974a338d5"),
+    ({"id": "two", "db": ITEMS, "question": " Which is dear? ", "evidence": "dear: above 50",
+      "gold_sql": ["SELECT name FROM item WHERE price > 50", "SELECT 'rug'"]},
+     "af06ee16570cbf1bfa1660c66bd9ef09ffdac63226315d1da05680bac5eb3b86"),
+    ({"id": "listed", "db": ITEMS, "question": "Ä \u2028?", "gold_sql": ["SELECT 4"]},
+     "b1ad6d9b2a98fe3f4488faf9fc549d224b25b3c6dfd21100c82c28955bd014c1"),
+    ({"id": "file", "db": "superhero.sqlite", "question": "How many heroes?",
+      "gold_sql": "SELECT COUNT(*) FROM superhero"},
+     "4ebf38012fc7b269f36de4f8ec76cabcd4be13e3d8ddc3805ee3b2025a0678a3"),
+]  # fmt: skip
+
+
+def test_a_question_keeps_its_digest_and_shows_no_gold(databases):
+    path = Path(own(databases / "asked.jsonl", [row for row, _ in ASKED]))
+    rows = {row.id: row for row in Tasks(str(path), partial(sql_calibrate.own_rows, path), Options())}
+
+    async def work(grader: Grader) -> None:
+        prepared = sql_calibrate.SqlGrader(Bench(grader))
+        for row, digest in ASKED:
+            task = await prepared.prepare(rows[row["id"]])
+            assert isinstance(task, sql_calibrate.SqlTask) and len(task.hidden) == 1
+            golds = row["gold_sql"]
+            assert task.golds == ((golds,) if isinstance(golds, str) else tuple(golds))
+            assert task.digest == task.shown().digest == digest
+            shown = task.shown()
+            assert not shown.hidden and not shown.golds and not shown.database
+            assert task.golds[0] not in repr(shown) and (await prepared.grade(task.golds[0], task)).passed
+
+    with_grader(work)
 
 
 WRONG_ROWS = [
@@ -1239,4 +1276,5 @@ def test_the_conversions_of_the_readme(tmp_path, monkeypatch):
         subprocess.run([sys.executable, "-c", textwrap.dedent(block)], check=True, timeout=60)
     for name, task_id in (("spider", "0"), ("bird", "7")):
         (task,) = sql_calibrate.own_rows(Path(f"{name}.jsonl"), Options(), {})
-        assert (task.id, sql_calibrate.golds_of(task)) == (task_id, ["SELECT 4"]) and Path(task.reference).is_file()
+        assert (task.id, [test.input for test in task.hidden]) == (task_id, ["SELECT 4"])
+        assert Path(task.setup).is_file()

@@ -15,7 +15,7 @@ import sys
 import textwrap
 import warnings
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ import tasks
 from faults import TaskError
 from grading.grade import CLIP, LETTERS, OUTCOMES, clip
 from tasks import load
-from tasksets.task import Task, Test, card, from_card
+from tasksets.task import About, Task, Test, card, from_card
 from tests.support import hub
 
 DATA = Path(__file__).parent / "data"
@@ -262,13 +262,12 @@ def test_the_order_is_the_same_on_every_machine_and_version():
 
 def test_tasks_come_one_at_a_time_and_about_is_there_with_the_first(contest):
     contest([problem(i) for i in range(5)])
-    about: dict[str, Any] = {}
-    stream = load("code_contests", about=about)
-    assert about == {}  # nothing is read before it is asked for
+    stream = load("code_contests")
+    assert stream.about == About("code_contests")  # nothing is read before it is asked for
     next(stream)
-    assert isinstance(stream, Generator)
-    assert about["tasks"] == 5 and about["median_rating"] == 1900
+    assert stream.about.tasks == 5 and stream.about.median_rating == 1900
     stream.close()
+    assert list(stream) == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
@@ -350,26 +349,26 @@ def test_what_cannot_be_judged_is_left_out_and_counted(contest):
         ],
         [problem(13, cf_rating=800)],
     )
-    about: dict[str, Any] = {}
-    kept = {task.id: task for task in load("code_contests", about=about)}
+    stream = load("code_contests")
+    kept = {task.id: task for task in stream}
     assert sorted(kept) == sorted(
         ["cc-test-1_A", "cc-test-8_A", "cc-test-9_A", "cc-test-10_A", "cc-test-11_A", "cc-valid-13_A"]
     )
-    assert about["left_out"] == {
+    assert stream.about.left_out == {
         "interactive": 1,
         "with a named input or output file": 2,
         "without a visible test": 1,
         "without a hidden test": 2,
         "with inputs and outputs of unequal number": 1,
     }
-    assert about["tasks"] == 6 and about["licence"] == "CC BY 4.0"
-    assert about["median_rating"] == 1900  # 1900 1900 1900 2200 800, and one that has none
+    assert stream.about.tasks == 6 and stream.about.licence == "CC BY 4.0"
+    assert stream.about.median_rating == 1900  # 1900 1900 1900 2200 800, and one that has none
     assert {task_id: task.tags["rating"] for task_id, task in kept.items() if task.tags["rating"] != "1500-2199"} == {
         "cc-test-10_A": "unrated",
         "cc-test-11_A": "2200+",
         "cc-valid-13_A": "<1500",
     }
-    notes = "\n".join(about["notes"])
+    notes = "\n".join(stream.about.notes)
     assert "cc-test-7_A (7_A. Problem 7) has inputs and outputs of unequal number" in notes
     assert "6 of 13 problems can be used; the published run used 275" in notes
 
@@ -387,14 +386,15 @@ def test_a_hidden_test_whose_input_is_visible_is_dropped_and_counted(contest):
     generated["input"][45] = "a1\n"  # spare: decides nothing
     private = {"input": ["p0\n", "a1\n"], "output": ["p0!\n", "something else\n"]}
     contest([problem(1, generated_tests=generated, private_tests=private), problem(2)])
-    about: dict[str, Any] = {}
-    one = next(t for t in load("code_contests", about=about) if t.id == "cc-test-1_A")
+    stream = load("code_contests")
+    one = next(t for t in stream if t.id == "cc-test-1_A")
     assert len(one.hidden) == 2 + 32 - 3
     assert not {test.input for test in one.visible} & {test.input for test in one.hidden}
-    assert about["overlap"] == {"tests": 3, "tasks": 1}
-    assert "dropped 3 hidden tests of 1 tasks, since their input is also visible" in about["notes"]
-    published = {t.id: t for t in load("code_contests", keep_overlap=True, about=about)}
-    assert len(published["cc-test-1_A"].hidden) == 34 and about["overlap"] == {"tests": 0, "tasks": 0}
+    assert stream.about.overlap == {"tests": 3, "tasks": 1}
+    assert "dropped 3 hidden tests of 1 tasks, since their input is also visible" in stream.about.notes
+    as_published = load("code_contests", keep_overlap=True)
+    published = {t.id: t for t in as_published}
+    assert len(published["cc-test-1_A"].hidden) == 34 and as_published.about.overlap == {"tests": 0, "tasks": 0}
     assert published["cc-test-1_A"].digest != one.digest
 
 
@@ -443,9 +443,9 @@ def case(name: str) -> dict[str, Any]:
 
 def test_DA02_named_files_are_left_out_and_counted(contest):
     contest([case("DA02"), problem(2)])
-    about: dict[str, Any] = {}
-    assert [task.id for task in load("code_contests", about=about)] == ["cc-test-2_A"]
-    assert about["left_out"] == {"with a named input or output file": 1}
+    stream = load("code_contests")
+    assert [task.id for task in stream] == ["cc-test-2_A"]
+    assert stream.about.left_out == {"with a named input or output file": 1}
 
 
 def test_DA03_an_invalid_generated_test_reaches_whoever_checks_it_beside_a_stored_solution(contest):
@@ -459,13 +459,13 @@ def test_DA03_an_invalid_generated_test_reaches_whoever_checks_it_beside_a_store
 
 def test_DA07_statements_are_repaired_and_tests_are_not(contest):
     contest([case("DA07"), problem(2, description="1 ≤ n, café"), problem(3, description="naïve Ã")])
-    about: dict[str, Any] = {}
-    by_id = {task.id: task for task in load("code_contests", about=about)}
+    stream = load("code_contests")
+    by_id = {task.id: task for task in stream}
     assert by_id["cc-test-1_A"].statement == "Print n. 1 ≤ n ≤ 10"
     assert by_id["cc-test-1_A"].hidden[0] == Test("cafÃ©\n", "cafÃ©\n", "private")
     assert by_id["cc-test-2_A"].statement == "1 ≤ n, café"
     assert by_id["cc-test-3_A"].statement == "naïve Ã"
-    assert about["repaired_statements"] == 1 and "repaired 1 statements" in about["notes"][-1]
+    assert stream.about.repaired_statements == 1 and "repaired 1 statements" in stream.about.notes[-1]
 
 
 @given(st.text())
@@ -542,13 +542,13 @@ def test_files_of_the_real_size_are_read_in_bounded_memory(tmp_path):
 LOAD = """
 import json, sys
 from tasks import TaskError, load
-about = {}
+tasks = load(sys.argv[1], revision=sys.argv[2] or None)
 try:
-    ids = [task.id for task in load(sys.argv[1], revision=sys.argv[2] or None, about=about)]
+    ids = [task.id for task in tasks]
 except TaskError as error:
     print(json.dumps({"error": str(error)}))
 else:
-    print(json.dumps({"ids": ids, "revision": about["revision"]}))
+    print(json.dumps({"ids": ids, "revision": tasks.about.revision}))
 """
 
 
@@ -729,22 +729,22 @@ def test_classes_and_set_up_that_tests_need_are_told(mbpp):
 
 
 def test_bundles_of_other_sizes_and_what_is_left_over(mbpp):
-    about: dict[str, Any] = {}
     for bundle, number, rest in ((1, 41, 0), (2, 20, 1), (5, 8, 1)):
-        tasks_ = list(load("mbpp-bundle", bundle=bundle, about=about, keep_overlap=True))
-        assert len(tasks_) == number and {len(task.functions) for task in tasks_} == {bundle}
-        assert ("left over" in " ".join(about["notes"])) == bool(rest)
-    assert about["licence"] == "CC BY 4.0"
+        stream = load("mbpp-bundle", bundle=bundle, keep_overlap=True)
+        sizes = [len(task.functions) for task in stream]
+        assert sizes == [bundle] * number
+        assert ("left over" in " ".join(stream.about.notes)) == bool(rest)
+        assert stream.about.licence == "CC BY 4.0"
     with pytest.raises(TaskError, match=r"--bundle 12: .* the most is \d+"):
         next(load("mbpp-bundle", bundle=12))
 
 
 def test_an_assert_that_is_shown_is_not_hidden_as_well(mbpp):
-    about: dict[str, Any] = {}
-    singles = {task.title: task for task in load("mbpp-bundle", bundle=1, about=about)}
-    assert len(singles) == about["tasks"] == 40 and "MBPP 37" not in singles  # its three asserts are one
-    assert about["left_out"] == {"bundles without a hidden test": 1}
-    assert len(singles["MBPP 862"].hidden) == 1 and about["overlap"] == {"tests": 1, "tasks": 1}
+    stream = load("mbpp-bundle", bundle=1)
+    singles = {task.title: task for task in stream}
+    assert len(singles) == stream.about.tasks == 40 and "MBPP 37" not in singles  # its three asserts are one
+    assert stream.about.left_out == {"bundles without a hidden test": 1}
+    assert len(singles["MBPP 862"].hidden) == 1 and stream.about.overlap == {"tests": 1, "tasks": 1}
 
 
 def test_functions_that_cannot_be_used_are_counted(tmp_path, monkeypatch):
@@ -758,9 +758,9 @@ def test_functions_that_cannot_be_used_are_counted(tmp_path, monkeypatch):
     path = tmp_path / "train-00000-of-00001.parquet"
     pq.write_table(pa.Table.from_pylist(rows), path)
     monkeypatch.setattr(tasks, "fetch", lambda *_: [path])
-    about: dict[str, Any] = {}
-    assert len(list(load("mbpp-bundle", bundle=1, about=about))) == 1
-    assert about["left_out"] == {
+    stream = load("mbpp-bundle", bundle=1)
+    assert len(list(stream)) == 1
+    assert stream.about.left_out == {
         "functions with fewer than two asserts": 1,
         "functions that do not parse": 1,
         "functions whose name is not plain": 1,
@@ -810,10 +810,10 @@ def test_parquet_rows_of_your_own(tmp_path):
         for row in rows:
             row[side] = [{"input": a, "output": b} for a, b in row[side]]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
-    about: dict[str, Any] = {}
-    kept = {task.id: task for task in load(str(tmp_path / "t.parquet"), about=about)}
+    stream = load(str(tmp_path / "t.parquet"))
+    kept = {task.id: task for task in stream}
     assert sorted(kept) == ["r0", "r2"] and kept["r0"].tags == {"b": "y"} and kept["r2"].tags == {"a": "x"}
-    assert about["left_out"] == {"whose every hidden test is also visible": 1}
+    assert stream.about.left_out == {"whose every hidden test is also visible": 1}
     (tmp_path / "bad.parquet").write_bytes(b"not parquet")
     with pytest.raises(TaskError, match=r"cannot read .*bad\.parquet"):
         next(load(str(tmp_path / "bad.parquet")))
@@ -928,9 +928,9 @@ def test_the_row_is_documented_field_by_field():
 def test_a_hidden_test_that_is_visible_in_another_spelling_is_dropped(tmp_path, kind, visible, hidden):
     row = {"id": "a", "statement": "s", "kind": kind, "visible": visible, "hidden": hidden}
     (tmp_path / "own.jsonl").write_text(json.dumps(row) + "\n")
-    about: dict = {}
-    (task,) = tasks.load(str(tmp_path / "own.jsonl"), about=about)
-    assert len(task.hidden) == 1 and about["overlap"] == {"tests": 1, "tasks": 1}
+    stream = tasks.load(str(tmp_path / "own.jsonl"))
+    (task,) = stream
+    assert len(task.hidden) == 1 and stream.about.overlap == {"tests": 1, "tasks": 1}
 
 
 def test_an_assert_that_asks_nothing_of_the_program_is_a_wrong_row(tmp_path):

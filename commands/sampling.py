@@ -1,18 +1,16 @@
-"""What the commands that sample have in common: limits, the bar, how they stop, and what they exit with.
+"""Sampling, from its first request to how it stops: limits, the bar, the exit code.
 
 `sampling` opens a session over an entered policy and grader; on the way out nothing that was paid is lost. `conduct`
 runs a command's sampling to its end, and `guarded` all of a command: whatever stops it, the last lines say why and how
 to go on, and the exit code says which kind it was.
 
-Left out: the attempts themselves (session.py), the flags (flags.py).
+Left out: the attempts themselves (session.py), the folder (commands/folder.py), the flags (commands/flags.py).
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
-import itertools
 import os
 import re
 import shlex
@@ -20,28 +18,28 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from pathlib import Path
 from typing import Any, Literal
 
-from commands.console import complain, note
-from commands.flags import VERSION
+from commands.console import complain, note, without_login
 from endpoint import Policy, default_base_urls
 from faults import (
     DONE,
     ENDPOINT,
     GRADER,
     INTERRUPTED,
-    LIMIT,
     BadInput,
     DiskFault,
     EndpointFault,
     Fault,
     LimitReached,
-    RecordsError,
 )
-from records import ATTEMPTS, EVENTS, Folder, Log, dumps
-from session import Grades, Owing, Session, Worker
+from figures.settings import Asking, Free, Row
+from records import EVENTS, Log, dumps
+from session import Owing, Session, Worker
 from swarm import Attempt
+
+Listener = Callable[[Row], None]  # is told of every event
+
 
 # ── limits, and what is seen of a run ─────────────────────────────────────────────────────────────────────────────────
 
@@ -52,22 +50,17 @@ class Budget:
     --stop-after is held here. Calls, tokens and usd count from the folder's events, over all starts.
     """
 
-    def __init__(self, a: argparse.Namespace, log: Log) -> None:
-        self.log, self.limits, self.price, self.verbose = (
-            log,
-            a.stop_after,
-            a.price or (0.0, 0.0),
-            getattr(a, "verbose", False),
-        )
+    def __init__(self, args: Free, log: Log, verbose: bool = False) -> None:
+        self.log, self.limits, self.price, self.verbose = log, args.stop_after, args.price or (0.0, 0.0), verbose
         self.spent = dict.fromkeys(("calls", "tokens", "usd"), 0.0)
-        self.slots, self.busy, self.open = a.concurrency, 0, 0  # requests at the server; draws begun and not ended
+        self.slots, self.busy, self.open = args.concurrency, 0, 0  # requests at the server; draws begun and not ended
         self.slot_seconds = dict.fromkeys(("busy", "retrying", "grading", "work"), 0.0)  # idle ones by what was missing
         self.missing: Callable[[], str] = lambda: "work"
         self._start = self._since = time.monotonic()
         for event in log.events():
             self._pay(event)
 
-    def record(self, event: dict[str, Any]) -> None:
+    def record(self, event: Row) -> None:
         """The policy's log. LimitReached before a first request that is one too many."""
         name = event["event"]
         if name == "probe" and event["completion_tokens"] is None and {"tokens", "usd"} & set(self.limits):
@@ -97,7 +90,7 @@ class Budget:
         self.slot_seconds["busy"] += self.busy * passed
         self.slot_seconds[self.missing()] += (self.slots - self.busy) * passed
 
-    def _pay(self, event: dict[str, Any]) -> None:
+    def _pay(self, event: Row) -> None:
         if event.get("event") == "answered":
             given, made = event.get("prompt_tokens") or 0, event.get("completion_tokens") or 0
             self.spent["calls"] += 1
@@ -122,7 +115,7 @@ class Watch:
 
     def __init__(self, most: int, slots: int = 0, counted: str = "rescued", unit: str = "attempt") -> None:
         self.most, self.slots, self.unit, self.made = most, slots, unit, 0
-        self.counted = counted  # what has become of the tasks in `rescued`, in a word; none where there is no such
+        self.counted = counted  # the word for the tasks in `rescued`; empty where none are counted
         self.rescued: set[str] = set()
         self.tokens = 0
         self.state: Any = None  # endpoint.Policy.state: in_flight, retries, waiting, last_error
@@ -182,17 +175,19 @@ class Watch:
             note(", ".join(part for part in parts if part))
 
 
+Walk = Callable[[Session, Watch], Coroutine[object, object, None]]  # all that a command asks, over a session
+
+
 # ── from start to stop ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @contextlib.asynccontextmanager
-async def sampling(
-    log: Log, policy: Any, grader: Grades, a: argparse.Namespace, budget: Budget, watch: Watch
-) -> AsyncIterator[Session]:
+async def sampling(log: Log, worker: Worker, seed: int, budget: Budget, watch: Watch) -> AsyncIterator[Session]:
     """A session over an entered policy and grader; on the way out nothing that was paid is lost."""
-    session = Session(log, Worker(policy, grader), seed=a.seed, room=asyncio.Semaphore(5 * a.concurrency), watch=watch)
-    budget.begin(lambda: session.missing(a.concurrency))
-    watch.state = getattr(policy, "state", None)
+    # Beside those at the server four times as many may wait for their grade, so that a slow grader starves no slot.
+    session = Session(log, worker, seed=seed, room=asyncio.Semaphore(5 * budget.slots), watch=watch)
+    budget.begin(lambda: session.missing(budget.slots))
+    watch.state = getattr(worker.policy, "state", None)
     land: Literal["all", "paid", "nothing"] = "all"
     with watch:
         try:
@@ -207,14 +202,14 @@ async def sampling(
             finally:
                 budget.clock()
                 seconds = {f"{name}_slot_seconds": round(value, 3) for name, value in budget.slot_seconds.items()}
-                log.append(EVENTS, {"event": "slots", "slots": a.concurrency, "time": time.time(), **seconds})
+                log.append(EVENTS, {"event": "slots", "slots": budget.slots, "time": time.time(), **seconds})
     if session.left:
         *_, (task_id, refused) = session.left.items()
         many = f"{len(session.left)} tasks are" if len(session.left) > 1 else "1 task is"
         raise EndpointFault("attempt", f"{many} incomplete; {task_id}: {refused}")
 
 
-async def nothing_left(log: Log, seed: int, walk: Callable[[Session, Watch], Coroutine[Any, Any, None]]) -> bool:
+async def nothing_left(log: Log, seed: int, walk: Walk) -> bool:
     """Whether the folder holds every attempt that a walk asks for: the same walk, with nobody to make one."""
     watch = Watch(0)
     try:
@@ -224,7 +219,7 @@ async def nothing_left(log: Log, seed: int, walk: Callable[[Session, Watch], Cor
     return True
 
 
-def conduct(work: Coroutine[Any, Any, None], log: Log, telling: str = "--reuse reports what there is") -> int:
+def conduct(work: Coroutine[object, object, None], log: Log, telling: str = "--reuse reports what there is") -> int:
     """Run a command's sampling to its end: the exit code, and one line where it did not come to it.
 
     telling: what to do meanwhile where the folder holds something to tell; empty for a command that has no such flag.
@@ -264,54 +259,6 @@ def guarded(work: Callable[[], int]) -> int:
         return stop(INTERRUPTED, "interrupted; what was written stays")
 
 
-def move_aside(out: Path) -> None:
-    """--fresh: an old folder gets another name; nothing is ever deleted."""
-    if not out.exists():
-        return
-    within = [Folder(path) for path in sorted(out.iterdir()) if path.is_dir() and Folder(path).is_run]
-    with contextlib.ExitStack() as held:  # nobody else is writing to it, and it is a run's or empty
-        for folder in (Folder(out), *within):
-            held.enter_context(folder.locked())
-        here = out.resolve()
-        aside = next(path for k in itertools.count(1) if not (path := here.with_name(f"{here.name}.{k}")).exists())
-        try:
-            here.rename(aside)
-        except OSError as why:
-            raise RecordsError(f"{out} cannot be moved aside ({why.strerror}): use another --out") from None
-    note(f"the old folder is {aside} now" + "".join(f", with {folder.path.name} in it" for folder in within))
-
-
-def versions() -> dict[str, str | None]:
-    """What made the numbers: this program, its commit, Python, and the libraries it stands on."""
-    import platform
-    import subprocess
-    from importlib.metadata import PackageNotFoundError, version
-
-    here = Path(__file__).resolve().parent.parent
-    git = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12", "--match="]
-    try:
-        commit = subprocess.run(git, capture_output=True, text=True, timeout=10).stdout.strip() or None
-    except (OSError, subprocess.TimeoutExpired):
-        commit = None
-    found: dict[str, str | None] = {"swarm-rescue": VERSION, "commit": commit, "python": platform.python_version()}
-    for name in ("openai", "pyarrow", "numpy", "scipy", "sqlglot"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
-
-
-def without_login(word: str) -> str:
-    """A base URL as it may be written down: a name and a password in it are not for a file or a log."""
-    return re.sub(r"(?<=://)[^/@\s]*@", "", word)
-
-
-def is_telling(code: int, out: Path) -> bool:
-    """Whether a report follows: at the end, and where a limit or the endpoint has ended a run that holds something."""
-    return code in (DONE, LIMIT) or (code == ENDPOINT and (out / ATTEMPTS).exists())
-
-
 def stop(code: int, why: object, telling: str = "", limits: Mapping[str, float] | None = None) -> int:
     """Say why a run ended before its end, and the command that continues it.
 
@@ -326,21 +273,21 @@ def stop(code: int, why: object, telling: str = "", limits: Mapping[str, float] 
     return code
 
 
-def policy_of(a: argparse.Namespace, model: str | None, log: Callable[[dict[str, Any]], None]) -> Policy:
+def policy_of(args: Asking, log: Listener, as_published: bool = False) -> Policy:
     """The endpoint's policy as the flags describe it."""
     try:
         return Policy(
-            a.base_url or default_base_urls(),
-            model,
+            args.base_url or default_base_urls(),
+            args.model,
             api_key=os.environ.get("OPENAI_API_KEY"),
-            temperature=a.temperature,
-            top_p=None if getattr(a, "as_published", False) else a.top_p,
-            max_tokens=a.max_tokens,
-            thinking=a.thinking,
-            extra_body=a.extra_body,
-            request_timeout=a.request_timeout,
-            give_up_after=60 * a.give_up_after,
-            concurrency=a.concurrency,
+            temperature=args.temperature,
+            top_p=None if as_published else args.top_p,
+            max_tokens=args.max_tokens,
+            thinking=args.thinking,
+            extra_body=args.extra_body,
+            request_timeout=args.request_timeout,
+            give_up_after=60 * args.give_up_after,
+            concurrency=args.concurrency,
             log=log,
         )
     except ValueError as why:

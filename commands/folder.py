@@ -1,0 +1,143 @@
+"""The run folder as a command goes through it: opened, settled, written down, told from.
+
+    old = held(out, command, fresh)             what the folder holds of an earlier start
+    with opened(out, fresh) as log:             for writing, mended; an old one moved aside
+        changed = log.settle(identity, plan)    the same settings as before, or what has grown
+        write_down(log, config, plan, changed)  config.json and plan.json, before the first sample
+    if is_telling(code, out): ...               the report, from what is on disk
+
+Left out: what the files hold (records.py), sampling (commands/shared.py), the report (each command's own).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import cast
+
+from commands.console import note, without_login
+from commands.flags import VERSION
+from endpoint import Probe
+from faults import DONE, ENDPOINT, LIMIT, RecordsError
+from figures.plan import plan_digest
+from figures.settings import Asking, Config, Data, Free, Row, Server, values_of
+from records import ATTEMPTS, Folder, Log
+
+
+@contextlib.contextmanager
+def opened(out: Path, fresh: bool) -> Iterator[Log]:
+    """The folder for writing; with --fresh an empty one. What had to be mended is told."""
+    if fresh:
+        move_aside(out)
+    with Log(out) as log:
+        for line in log.mended:
+            note(line)
+        yield log
+
+
+def move_aside(out: Path) -> None:
+    """--fresh: an old folder gets another name; nothing is ever deleted."""
+    if not out.exists():
+        return
+    within = [Folder(path) for path in sorted(out.iterdir()) if path.is_dir() and Folder(path).is_run]
+    with contextlib.ExitStack() as locks:  # nobody else is writing to it, and it is a run's or empty
+        for folder in (Folder(out), *within):
+            locks.enter_context(folder.locked())
+        here = out.resolve()
+        aside = next(path for k in itertools.count(1) if not (path := here.with_name(f"{here.name}.{k}")).exists())
+        try:
+            here.rename(aside)
+        except OSError as why:
+            raise RecordsError(f"{out} cannot be moved aside ({why.strerror}): use another --out") from None
+    note(f"the old folder is {aside} now" + "".join(f", with {folder.path.name} in it" for folder in within))
+
+
+def config_of(
+    args: Asking,
+    command: str,
+    identity: Row,
+    plan: Row,
+    data: Data,
+    server: Probe,
+    dry_run: bool = False,
+) -> Config:
+    """config.json: the flags in their three classes, and all else that a number may depend on."""
+    free = {**values_of(args, Free), "base_url": [without_login(url) for url in args.base_url or ()]}
+    return {
+        "identity": identity,
+        "plan": plan,
+        "free": free,
+        "versions": versions(),
+        "data": data,
+        "server": cast(Server, asdict(server)),
+        "grades": "attempts",
+        "price": args.price,
+        "command": command,
+        "dry_run": dry_run,
+        "started": time.time(),
+        "ended": None,
+    }
+
+
+def write_down(log: Log, config: Config, plan: Row, changed: list[str], cure: str) -> None:
+    """config.json and plan.json, before the first sample; later what has grown, as an amendment.
+
+    config: with the tier and the rules of the grader. cure: what becomes of attempts that were graded under others.
+    """
+    old = log.config if log.begun else None
+    now = f"tier {config['tier']}, {config['rules']}"
+    config["graded_under"] = [now]
+    if old:
+        config["grades"], config["started"] = old["grades"], old["started"]
+        config["graded_under"] = list(dict.fromkeys([*old.get("graded_under", []), now]))
+    if len(config["graded_under"]) > 1:
+        note(f"warning: earlier attempts were graded under {config['graded_under'][0]}, now it is {now}: {cure}")
+    plan["written"] = time.time()
+    first = (log.plan if old else None) or plan
+    if first is not plan and changed:
+        amendment = {"time": plan["written"], "after_attempts": len(log), "changed": changed, "plan": plan}
+        first["amendments"].append(amendment)
+    log.write_json("plan.json", first)
+    log.write_json("config.json", {**config, "plan_digest": plan_digest(first)})
+
+
+def ended(log: Log) -> None:
+    """The last sample of this start has been filed."""
+    log.write_json("config.json", {**log.config, "ended": time.time()})
+
+
+def is_telling(code: int, out: Path) -> bool:
+    """Whether a report follows: at the end, and where a limit or the endpoint has ended a run that holds something."""
+    return code in (DONE, LIMIT) or (code == ENDPOINT and (out / ATTEMPTS).exists())
+
+
+def note_unreadable(folder: Folder) -> None:
+    """What a report had to pass over, after it."""
+    for name, lines in Counter(name for name, _ in folder.unreadable).items():
+        note(f"{lines} lines of {name} cannot be read; the next run moves them aside and asks again")
+
+
+def versions() -> dict[str, str | None]:
+    """What made the numbers: this program, its commit, Python, and the libraries it stands on."""
+    import platform
+    import subprocess
+    from importlib.metadata import PackageNotFoundError, version
+
+    here = Path(__file__).resolve().parent.parent
+    git = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12", "--match="]
+    try:
+        commit = subprocess.run(git, capture_output=True, text=True, timeout=10).stdout.strip() or None
+    except (OSError, subprocess.TimeoutExpired):
+        commit = None
+    found: dict[str, str | None] = {"swarm-rescue": VERSION, "commit": commit, "python": platform.python_version()}
+    for name in ("openai", "pyarrow", "numpy", "scipy", "sqlglot"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found

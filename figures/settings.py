@@ -1,0 +1,266 @@
+"""The settings of a run, in their three classes: the flags, their help, their defaults and the types of config.json.
+
+    Identity   what an attempt is: another value needs another folder
+    Plan       which attempts are made, and what is concluded from them; may grow in a folder
+    Free       how fast, and how far
+    Config     config.json
+    Settings   identity and plan together, as config.json holds them: what figures and reports go by
+
+A field is a flag (`base_samples` is --base-samples): commands/flags.py makes the parser of them, so a setting stands
+here and nowhere else. What a value must be, its reader says with a ValueError.
+
+Left out: flags of one command (its own dataclass), the parser (commands/flags.py), config.json itself (records.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, NotRequired, Self, TypedDict
+
+from swarm import ARMS, PLAIN, Style
+
+Row = dict[str, Any]  # an object of a JSON file, where its fields have no type of their own
+CONTROL = "resample"  # the arm that every other one is compared with
+
+
+# ── readers: the text after a flag -> its value; ValueError says what is wrong with it ───────────────────────────────
+
+
+def count(least: int) -> Callable[[str], int]:
+    def whole(text: str) -> int:
+        if not text.isascii() or not text.lstrip("-").isdigit() or int(text) < least:
+            raise ValueError(f"{text!r} is not a whole number from {least} up")
+        return int(text)
+
+    return whole
+
+
+def number(least: float, most: float = float("inf")) -> Callable[[str], float]:
+    def real(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not (least <= value <= most and value < float("inf")):
+            upper = "up" if most == float("inf") else f"to {most:g}"
+            raise ValueError(f"{text!r} is not a number from {least:g} {upper}")
+        return value
+
+    return real
+
+
+def names(text: str) -> list[str]:
+    """Words between commas, each once."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def arms(text: str) -> list[str]:
+    for name in text.split(","):
+        if name.strip() not in ARMS:
+            raise ValueError(f"there is no arm {name.strip()!r}; there are {', '.join(ARMS)}")
+    return names(text)
+
+
+def margin(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 100:
+        raise ValueError(f"{text!r} is no margin: give points above 0 and under 100")
+    return value
+
+
+def json_object(text: str) -> dict[str, object]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise ValueError(f"{text!r} is not a JSON object")
+    return value
+
+
+def limits(text: str) -> dict[str, float]:
+    found = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if name not in ("calls", "tokens", "minutes", "usd"):
+            raise ValueError(f"{part!r} is none of calls=N, tokens=N, minutes=M, usd=U")
+        found[name] = number(0)(value)
+    return found
+
+
+def price(text: str) -> tuple[float, float]:
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise ValueError(f"{text!r} is not IN,OUT (usd a million tokens)")
+    return number(0)(parts[0]), number(0)(parts[1])
+
+
+# ── the classes ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def setting(default: object, help: str, read: Callable[[str], object] = str, **how: object) -> Any:
+    """A field that is a flag. False: a switch. how: what else argparse is told (choices, metavar, action)."""
+    told = {"help": help, "type": read, **how}
+    if isinstance(default, list | dict):
+        return field(default_factory=default.copy, metadata=told)
+    return field(default=default, metadata=told)
+
+
+@dataclass(kw_only=True)
+class Asked:
+    """Of the identity, what every command sends with a request."""
+
+    model: str | None = setting(None, "name of the model (default: the one the server serves)")
+    temperature: float = setting(1.0, "(default: 1)", number(0))
+    top_p: float = setting(1.0, "always sent (default: 1)", number(0, 1))
+    max_tokens: int = setting(2048, "tokens a reply (default: 2048)", count(1))
+    thinking: str = setting("off", "server: left to the server (default: off)", choices=("off", "on", "server"))
+    extra_body: dict[str, object] | None = setting(None, "sent with every request", json_object, metavar="JSON")
+
+
+@dataclass(kw_only=True)
+class Identity(Asked):
+    """what an attempt is: another value needs another folder"""
+
+    tasks: str = setting("code_contests", "toy, code_contests, mbpp-bundle, or your own .jsonl or .parquet (default: "
+                         "code_contests)", metavar="NAME|FILE")  # fmt: skip
+    revision: str | None = setting(None, "of the data set on the hub (default: the pinned one)")
+    bundle: int = setting(5, "functions a task of mbpp-bundle (default: 5)", count(1))
+    no_comments: bool = setting(False, "one more line in every prompt asks for that")
+    system: str | None = setting(None, "its text replaces the system prompt (empty: none)", metavar="FILE")
+    particles: int = setting(8, "N, attempts a round (default: 8)", count(1))
+    share_round0: bool = setting(False, "ask round 0 once for all arms")
+    seed: int = setting(0, "of task order, requests and ties (default: 0)", count(0))
+    as_published: bool = setting(False, "take back the departures that change numbers")
+
+    @property
+    def style(self) -> Style:
+        """What every prompt has in common."""
+        return Style(PLAIN.system if self.system is None else self.system, self.no_comments)
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """which attempts are made, and what is concluded; may grow in a folder"""
+
+    limit: int | None = setting(None, "tasks, the first of the seeded order (default: all)", count(1))
+    base_samples: int = setting(8, "G, the group (default: 8)", count(1))
+    band: str = setting("all", "of the all-fail tasks; near-miss: some base attempt passed a visible test (default: "
+                        "all)", choices=("all", "near-miss"))  # fmt: skip
+    arms: list[str] = setting(list(ARMS), f"default: {','.join(ARMS)}", arms, metavar="LIST")
+    rounds: int = setting(3, "R, rounds an arm (default: 3)", count(1))
+    noise_runs: int = setting(0, "re-runs of resample (default: 0)", count(0))
+    full_budget: bool | None = setting(None, "go on after a rescue (default: only for mbpp-bundle)", yes_no=True)
+    margin: float | None = setting(None, "of equivalence (default: 5; 1 per sample)", margin, metavar="POINTS")
+
+    @property
+    def others(self) -> list[str]:
+        """The arms that are compared with the control: the family of tests."""
+        return [arm for arm in self.arms if arm != CONTROL]
+
+
+@dataclass(kw_only=True)
+class Free:
+    """how fast, and how far"""
+
+    base_url: list[str] | None = setting(None, "OpenAI-compatible; repeatable (default: OPENAI_BASE_URL)",
+                                         metavar="URL", action="append")  # fmt: skip
+    concurrency: int = setting(64, "requests in flight (default: 64)", count(1))
+    workers: int | None = setting(None, "grader processes (default: one a core)", count(1))
+    request_timeout: float = setting(600.0, "a request (default: 600)", number(0.001), metavar="SECONDS")
+    give_up_after: float = setting(10.0, "stop when nothing has succeeded for so long (default: 10)", number(0.001),
+                                   metavar="MINUTES")  # fmt: skip
+    stop_after: dict[str, float] = setting({}, "calls=N,tokens=N,minutes=M,usd=U: stop there, saved; all but minutes "
+                                           "hold across restarts", limits, metavar="LIMITS")  # fmt: skip
+    price: tuple[float, float] | None = setting(None, "usd a million tokens", price, metavar="IN,OUT")
+
+
+@dataclass(kw_only=True)
+class Asking(Asked, Free):
+    """What a command that asks an endpoint goes by."""
+
+
+def flag(name: str) -> str:
+    """A setting as the command line names it."""
+    return "--" + name.replace("_", "-")
+
+
+def ordered(kind: type) -> list[str]:
+    """The settings of a class: its own before what it inherits."""
+    inherited = {each.name for base in kind.__bases__ if base is not object for each in fields(base)}
+    return sorted((each.name for each in fields(kind)), key=inherited.__contains__)
+
+
+def values_of(args: object, kind: type) -> Row:
+    """The settings of one class, as config.json holds them."""
+    return {name: getattr(args, name) for name in ordered(kind)}
+
+
+# ── config.json ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Data(TypedDict):
+    """What is known of the task set, see tasksets.task.About, and what of it is asked."""
+
+    source: str
+    revision: str | None
+    licence: str | None
+    tasks: int  # in the set
+    asked: int  # tasks of the plan
+    left_out: dict[str, int]  # tasks by reason
+    overlap: dict[str, int]  # hidden tests dropped since their input is visible, and the tasks they were of
+    repaired_statements: int
+    median_rating: float | None
+    prompt_characters: int  # of all bare prompts together
+    looked_at: NotRequired[int]  # questions until `asked` could be used; of sql_calibrate.py
+    notes: list[str]
+
+
+class Server(TypedDict):
+    """What the servers said before anything was spent, see endpoint.Probe."""
+
+    model: str
+    served: list[str]
+    server: str
+    urls: list[str]
+    facts: list[str]
+    warnings: list[str]
+
+
+class Config(TypedDict):
+    """config.json. What a run could not know yet, or an older version did not write, is absent."""
+
+    command: str  # that made the folder
+    dry_run: bool
+    identity: Row  # of the class Identity, with the model and the revision that were found
+    plan: Row  # of the class Plan
+    free: Row  # of the class Free
+    versions: dict[str, str | None]
+    data: Data
+    server: Server
+    price: tuple[float, float] | None  # usd a million tokens, in and out
+    grades: str  # whose grades count: attempts, or the name of a regrade
+    started: float  # seconds since 1970, as all times
+    ended: float | None
+    tier: NotRequired[str]  # of the sandbox
+    rules: NotRequired[str]  # of grading, see grading.grade.rules_of
+    graded_under: NotRequired[list[str]]  # tiers and rules of all starts
+    plan_digest: NotRequired[str]
+
+
+@dataclass(kw_only=True)
+class Settings(Identity, Plan):
+    """Which attempts are due, and what they are."""
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """As run.py's config.json holds them. Keys that an older version wrote and this one does not know are dropped,
+        those that it lacks have their defaults."""
+        known = {each.name for each in fields(cls)}
+        held = {**config["identity"], **config["plan"]}
+        return cls(**{name: value for name, value in held.items() if name in known})

@@ -54,7 +54,9 @@ from measure import RULE
 from records import Folder, Log, dumps
 from session import Session, Worker, each
 from swarm import Attempt, Prompt, Seat, swarm
-from tasks import Reader, Tasks, fetch, jsonl_rows, parquet_cells
+from tasks import Reader, Tasks
+from tasksets.hub import fetch, not_on_a_hub, parquet_cells
+from tasksets.own import jsonl_rows
 from tasksets.task import About, Options, Task, Test, card
 from telling.curves import areas, bucket_table, curve, plot
 from telling.words import hill_line, plural
@@ -137,8 +139,7 @@ def own_rows(path: Path, options: Options, about: About) -> Iterator[Task]:
     gold_sql  yes       a query, or a list of queries of which each is right
     evidence            a hint that belongs to the question; the model reads it too
     """
-    if options.revision is not None:
-        raise TaskError(f"--revision {options.revision} is for data sets on a hub and {path} is none; leave it out")
+    not_on_a_hub(options, path)
     if path.suffix != ".jsonl":
         raise TaskError(f"there is no task set {path}; choose {', '.join(SETS)} or a .jsonl file")
     if not path.is_file():

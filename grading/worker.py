@@ -43,6 +43,8 @@ def serve(fd: int, tier: str, scratch: str) -> None:
     builtins.exit = builtins.quit = sys.exit  # type: ignore[assignment]
     builtins.help = __import__("_sitebuiltins")._Helper()
     sys.argv = ["program.py"]
+    for name in [name for name in sys.modules if name.split(".")[0] == "grading"]:  # a program imports its own
+        del sys.modules[name]
     slate = mmap.mmap(-1, 4096)
     gc.collect()
     gc.freeze()

@@ -1,7 +1,8 @@
-"""The task set `code_contests`: problems of programming contests, stdin in, stdout out.
+"""Test and valid split of CodeContests (Li et al. 2022, Science 378, 1092): stdin in, stdout out.
 
-Its test and valid split. Left out of the set, and counted: what one run on standard input cannot judge.
-The time limits are not used: they are meant for C++ programs.
+visible = public + the first 8 generated tests; hidden = private + the next 32; spare = the other generated.
+Left out and counted: what one run on standard input cannot judge. The data set's own time limits are not
+used: they are meant for its C++ programs.
 """
 
 from __future__ import annotations
@@ -29,12 +30,7 @@ _STANDARD_STREAMS = {"", "stdin", "stdout", "standard input", "standard output"}
 
 
 def code_contests(options: Options, about: About) -> Iterator[Task]:
-    """Test and valid split of CodeContests (Li et al. 2022, Science 378, 1092): stdin in, stdout out.
-
-    visible = public + the first 8 generated tests; hidden = private + the next 32; spare = the other generated.
-    Left out and counted: what one run on standard input cannot judge. The data set's own time limits are not
-    used: they are meant for its C++ programs.
-    """
+    """A task a problem that can be used."""
     about.licence = "CC BY 4.0"
     columns = ["name", "description", "public_tests", "private_tests", "generated_tests", "cf_rating"]
     columns += ["input_file", "output_file"] + (["solutions"] if options.spare else [])

@@ -1,7 +1,9 @@
-"""The task set `mbpp-bundle`: several small functions a task, each with an assert that is shown and others that decide.
+"""The positive control: a task is `bundle` functions of MBPP (Austin et al. 2021, arXiv:2108.07732).
 
-The positive control: the fitness counts functions that are done, a hill by construction. Left out of the set, and
-counted: functions that cannot be told from their neighbours in a bundle, or have no test left to hide.
+Train, validation and test split, 964 functions with three asserts each. Of each function the first assert is
+shown and visible, the others are hidden, so the fitness counts functions that are done: a hill by construction.
+Which functions share a bundle is drawn by the seed; no two of them share a name.
+Left out and counted: functions that cannot be used, and functions left over.
 """
 
 from __future__ import annotations
@@ -51,17 +53,12 @@ class _Function(NamedTuple):
 
 
 def mbpp_bundle(options: Options, about: About) -> Iterator[Task]:
-    """The positive control: a task is `bundle` functions of MBPP (Austin et al. 2021, arXiv:2108.07732).
-
-    Train, validation and test split, 964 functions with three asserts each. Of each function the first assert is
-    shown and visible, the others are hidden, so the fitness counts functions that are done: a hill by construction.
-    Which functions share a bundle is drawn by the seed; no two of them share a name.
-    """
+    """A task a bundle that has a hidden test."""
     about.licence = "CC BY 4.0"
     if options.bundle < 1:
         raise TaskError(f"--bundle {options.bundle}: give the number of functions a task, 1 or more")
     patterns = ("full/train-*", "full/validation-*", "full/test-*")
-    functions = []
+    functions: list[_Function] = []
     for path in fetch(MBPP, MBPP_REVISION, patterns, options, about):
         columns = ("task_id", "text", "code", "test_list", "test_setup_code")
         for cells in parquet_cells(path, columns, batch_rows=100):

@@ -4,7 +4,7 @@
     card, from_card     a line of tasks.jsonl, and the task behind it
     Options             what a task set may be asked for
     About               what it says of itself
-    unseen, seeded      hidden tests that no prompt shows; the order of a seed
+    unseen, seeded      hidden tests that no prompt shows, the order of a seed
 
 Needs nothing of the project, so that everything else may import it. Left out: where tasks come from (tasks.py).
 """

@@ -32,7 +32,7 @@ class Toy(NamedTuple):
 
 
 def toy(options: Options, about: About) -> Iterator[Task]:
-    """Three small tasks. Each has a first idea that passes some of the tests and is wrong."""
+    """The three tasks, each with the fake policy's right program as its reference."""
     not_on_a_hub(options, "toy")
     about.licence = "Apache-2.0"
     for each in TOYS:

@@ -272,6 +272,15 @@ def test_tasks_come_one_at_a_time_and_about_is_there_with_the_first(contest):
     assert list(stream) == []
 
 
+def test_what_config_json_holds_of_a_set():
+    stream = load("toy")
+    next(stream)
+    assert json.loads(json.dumps(stream.about.row())) == {
+        "source": "toy", "revision": None, "licence": "Apache-2.0", "tasks": 3, "left_out": {}, "notes": [],
+        "overlap": {"tests": 0, "tasks": 0}, "repaired_statements": 0, "median_rating": None,
+    }  # fmt: skip
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_one_line(monkeypatch):
     monkeypatch.setattr(tasks.tempfile, "TemporaryFile", lambda: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb", 0))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from endpoint import split_reasoning
+from asking.reply import split_reasoning
 from grader import extract_code
 from grading.extract import extract_sql, probability
 from grading.reasoning import BEGINS, ENDS, OPENS, answer

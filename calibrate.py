@@ -26,7 +26,6 @@ import asyncio
 import contextlib
 import itertools
 import json
-import re
 import sys
 import textwrap
 from collections import Counter, defaultdict
@@ -46,6 +45,7 @@ from figures.regraded import graded
 from figures.settings import Asked, Asking, Free, Row, count, names, number, setting, values_of
 from figures.table import tabulate
 from grader import Grader
+from grading.extract import probability
 from grading.grade import LETTERS, Grade, rules_of
 from records import CHECKS, Folder, Log, dumps
 from session import Session, Worker, each
@@ -440,33 +440,6 @@ def judge_prompt(task: Task, code: str) -> Prompt:
     program = fenced(code.rstrip("\n"), "python")
     shown = f"Problem:\n\n{task.statement.rstrip()}\n\nProgram:\n\n{program}\n\n{JUDGE_REQUEST}"
     return Prompt([{"role": "system", "content": JUDGE_SYSTEM}, {"role": "user", "content": shown}])
-
-
-_SAID = re.compile(
-    r"(?<![\w.,])([-+]?\d+(?:\.\d+)?)(?!\d|\.\d|[\w,])[ \t]*(%|percent\b|/[ \t]*100\b|out of 100\b)?", re.I
-)
-
-
-def probability(reply: str) -> float | None:
-    """The chance that a reply names, from 0 to 1; None where it names none, several, or one out of range.
-
-    A whole number is percent. A number with a point, from 0.0 to 1.0 and without a sign of percent, is a fraction.
-    """
-    answer = re.split(r"</think(?:ing)?>", reply)[-1].replace("*", " ").replace("_", " ").strip()
-    lines = [line.strip() for line in answer.split("\n") if line.strip()]
-    for part in (answer, lines[-1] if lines else "", lines[0] if lines else ""):
-        said = _SAID.findall(part)
-        marked = [(number, unit) for number, unit in said if unit]
-        found = {_share(number, unit) for number, unit in (marked or said)}
-        if len(found) == 1:
-            return found.pop()
-    return None
-
-
-def _share(number: str, unit: str) -> float | None:
-    value = float(number)
-    share = value if "." in number and not unit and 0 <= value <= 1 else value / 100
-    return share if 0 <= share <= 1 else None
 
 
 class JudgeGrader:

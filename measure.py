@@ -18,8 +18,8 @@ are due and what will be concluded (plan.py), words and pictures (telling/), rea
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from typing import cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
 
 import numpy as np
 
@@ -158,7 +158,7 @@ def measure(
     config: Config,
     cards: Iterable[Row | Task] = (),
     checks: Iterable[Row] = (),
-    events: Iterable[Row] = (),
+    events: Iterable[Mapping[str, Any]] = (),
     plan: Row | None = None,
 ) -> Results:
     """All of results.json. `attempts` is walked once; `config["grades"]` may name a regrade, then `checks` decide."""

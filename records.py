@@ -29,6 +29,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
+from asking.events import Event
 from faults import DiskFault, RecordsError
 from figures.settings import Config, Row, flag
 from swarm import Attempt, Slot
@@ -164,8 +165,8 @@ class Folder:
     def checks(self) -> Iterator[Row]:
         return self.rows(CHECKS)
 
-    def events(self) -> Iterator[Row]:
-        return self.rows(EVENTS)
+    def events(self) -> Iterator[Event]:
+        return cast("Iterator[Event]", self.rows(EVENTS))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

@@ -37,8 +37,8 @@ from commands.console import note, say, wants_colour
 from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_unreadable, opened, write_down
 from commands.regrade import regrade
-from commands.sampling import Budget, Listener, Watch, conduct, guarded, nothing_left, policy_of, sampling
-from endpoint import FakePolicy, Policy, Probe
+from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
+from endpoint import Policy, Probe, Record
 from faults import DONE, BadInput, RecordsError, TaskError
 from figures.plan import make_plan, wants_full_budget
 from figures.regraded import graded
@@ -49,6 +49,7 @@ from session import Session, Worker, each
 from swarm import ARMS, Attempt, bare, swarm
 from tasks import Tasks, load
 from tasksets.task import Task, card
+from tasksets.toy import FakePolicy
 from telling.page import page
 from telling.text import plan_text, text
 
@@ -212,7 +213,7 @@ async def sample(log: Log, args: Args, data: Data) -> None:
     ended(log)
 
 
-def policy(args: Args, log: Listener) -> FakePolicy | Policy:
+def policy(args: Args, log: Record) -> FakePolicy | Policy:
     """To be entered: the endpoint's, or the fake one of a dry run."""
     return FakePolicy(log=log) if args.dry_run else policy_of(args, log, args.as_published)
 

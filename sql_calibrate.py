@@ -46,14 +46,19 @@ from figures.hill import RULE, Curve
 from figures.plan import SCHEMA_VERSION
 from figures.settings import Asked, Asking, Config, Data, Free, Row, count, setting, values_of
 from grader import Grader
+from grading.extract import extract_sql
 from grading.grade import LETTERS, Grade, clip
-from grading.sql import Bench, Result, extract_sql, is_file, is_query, worth
+from grading.sql import Bench, Result, Shown, is_file, worth
 from grading.sql import SqlGrade as SqlGrade
 from grading.sql import score as score
+from grading.sql_compare import Cell
+from grading.sql_form import is_query
 from records import Folder, Log, dumps
 from session import Session, Worker, each
 from swarm import Attempt, Prompt, Seat, swarm
-from tasks import Reader, Tasks, fetch, jsonl_rows, parquet_cells
+from tasks import Reader, Tasks
+from tasksets.hub import fetch, not_on_a_hub, parquet_cells
+from tasksets.own import jsonl_rows
 from tasksets.task import About, Options, Task, Test, card
 from telling.curves import areas, bucket_table, curve, plot
 from telling.words import hill_line, plural
@@ -136,8 +141,7 @@ def own_rows(path: Path, options: Options, about: About) -> Iterator[Task]:
     gold_sql  yes       a query, or a list of queries of which each is right
     evidence            a hint that belongs to the question; the model reads it too
     """
-    if options.revision is not None:
-        raise TaskError(f"--revision {options.revision} is for data sets on a hub and {path} is none; leave it out")
+    not_on_a_hub(options, path)
     if path.suffix != ".jsonl":
         raise TaskError(f"there is no task set {path}; choose {', '.join(SETS)} or a .jsonl file")
     if not path.is_file():
@@ -198,7 +202,7 @@ def question(seat: Seat) -> Prompt:
     return Prompt([{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}])
 
 
-def described(tables: list[tuple[str, list[list[Any]]]]) -> str:
+def described(tables: list[Shown]) -> str:
     """A database as the prompt shows it: its CREATE statements, each with the first rows of the table."""
     parts = []
     for create, rows in tables:
@@ -211,7 +215,7 @@ def described(tables: list[tuple[str, list[list[Any]]]]) -> str:
     return "\n\n".join(parts).encode("utf-8", "replace").decode()
 
 
-def _short(value: Any) -> str:
+def _short(value: Cell) -> str:
     text = "NULL" if value is None else f"x'{value.hex()}'" if isinstance(value, bytes) else str(value)
     text = " ".join(text.split())
     return text if len(text) <= 40 else text[:39] + "…"
@@ -256,9 +260,9 @@ class SqlGrader:
         if gold.flag:
             return Unusable(gold.flag)
         tables = await self.bench.show(database)
-        if not tables.rows:
+        if not tables:
             return Unusable("database cannot be shown")
-        statement = f"A SQLite database:\n\n{described(tables.rows)}\n\nQuestion: {row.statement.strip()}"
+        statement = f"A SQLite database:\n\n{described(tables)}\n\nQuestion: {row.statement.strip()}"
         hidden = Test(golds[0] if len(golds) == 1 else dumps(golds), made.digest, "private")
         return SqlTask(
             row.id, row.title, statement, "sql", (), (hidden,), tags=row.tags, database=database, golds=golds

@@ -22,7 +22,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from grader import Grader
-from grading.sql import Bench, Gold, Result, extract_sql, same_rows, worth
+from grading.extract import extract_sql
+from grading.sql import Bench, Gold, Result, SqlGrade, worth
+from grading.sql_compare import same_rows
 from sql_calibrate import BUCKETS, correlation
 from telling.curves import areas, bucket_table, curve
 from telling.words import hill_line
@@ -50,13 +52,13 @@ def reason(said: bool, found: bool, text: str, gold: Gold, result: Result) -> st
 async def compare(folder: Path, seconds: bool) -> None:
     pairs = {pair["id"]: pair for pair in lines(folder / "pairs.jsonl")}
     golds: dict[str, Gold] = {}
-    room = asyncio.Semaphore(8)
+    at_once = asyncio.Semaphore(8)
 
     def database(pair: dict[str, Any]) -> str:
         return str(folder / "databases" / f"{pair['db_id']}.sqlite")
 
     async def one_gold(bench: Bench, pair: dict[str, Any]) -> list[str]:
-        async with room:
+        async with at_once:
             gold = golds[pair["id"]] = await bench.gold(database(pair), pair["gold_sql"])
             if gold.flag:
                 return []
@@ -64,8 +66,8 @@ async def compare(folder: Path, seconds: bool) -> None:
             # Of several gold queries, one that finds nothing is no answer.
             return [query for query, grade in found if grade[:2] != (True, 1.0)]
 
-    async def one_prediction(bench: Bench, row: dict[str, Any]) -> tuple[Any, ...]:
-        async with room:
+    async def one_prediction(bench: Bench, row: dict[str, Any]) -> tuple[str, SqlGrade, str]:
+        async with at_once:
             gold, query = golds[row["pair_id"]], extract_sql(row["sql"] or "")
             result = (
                 Result(None, "no_code") if query is None else await bench.ask(database(pairs[row["pair_id"]]), query)
@@ -87,7 +89,7 @@ async def compare(folder: Path, seconds: bool) -> None:
         began = time.monotonic()
         graded = await asyncio.gather(*(one_prediction(bench, row) for row in rows))
         print(f"{len(rows):,} predictions in {time.monotonic() - began:.0f} s")
-        kept = [(grade.cell_f1, grade.exact_match, pair) for pair, grade, _ in graded if not grade.flag]
+        kept = [(grade.cell_f1 or 0.0, grade.exact_match is True, pair) for pair, grade, _ in graded if not grade.flag]
         print(f"{len(kept):,} of them on questions without a flag; differences:")
         for why, n in Counter(why for *_, why in graded if why).most_common():
             print(f"  {n:4}  {why}")

@@ -20,8 +20,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any, Literal
 
+from asking.address import default_base_urls
+from asking.events import Event
+from asking.fields import Fields
 from commands.console import complain, note, without_login
-from endpoint import Policy, default_base_urls
+from endpoint import Policy, Record
 from faults import (
     DONE,
     ENDPOINT,
@@ -33,13 +36,10 @@ from faults import (
     Fault,
     LimitReached,
 )
-from figures.settings import Asking, Free, Row
+from figures.settings import Asking, Free
 from records import EVENTS, Log, dumps
 from session import Owing, Session, Worker
 from swarm import Attempt
-
-Listener = Callable[[Row], None]  # is told of every event
-
 
 # ── limits, and what is seen of a run ─────────────────────────────────────────────────────────────────────────────────
 
@@ -60,7 +60,7 @@ class Budget:
         for event in log.events():
             self._pay(event)
 
-    def record(self, event: Row) -> None:
+    def record(self, event: Event) -> None:
         """The policy's log. LimitReached before a first request that is one too many."""
         name = event["event"]
         if name == "probe" and event["completion_tokens"] is None and {"tokens", "usd"} & set(self.limits):
@@ -90,7 +90,7 @@ class Budget:
         self.slot_seconds["busy"] += self.busy * passed
         self.slot_seconds[self.missing()] += (self.slots - self.busy) * passed
 
-    def _pay(self, event: Row) -> None:
+    def _pay(self, event: Event) -> None:
         if event.get("event") == "answered":
             given, made = event.get("prompt_tokens") or 0, event.get("completion_tokens") or 0
             self.spent["calls"] += 1
@@ -273,18 +273,20 @@ def stop(code: int, why: object, telling: str = "", limits: Mapping[str, float] 
     return code
 
 
-def policy_of(args: Asking, log: Listener, as_published: bool = False) -> Policy:
+def policy_of(args: Asking, log: Record, as_published: bool = False) -> Policy:
     """The endpoint's policy as the flags describe it."""
     try:
         return Policy(
             args.base_url or default_base_urls(),
             args.model,
+            Fields(
+                temperature=args.temperature,
+                top_p=None if as_published else args.top_p,
+                max_tokens=args.max_tokens,
+                thinking=args.thinking,
+                extra_body=args.extra_body,
+            ),
             api_key=os.environ.get("OPENAI_API_KEY"),
-            temperature=args.temperature,
-            top_p=None if as_published else args.top_p,
-            max_tokens=args.max_tokens,
-            thinking=args.thinking,
-            extra_body=args.extra_body,
             request_timeout=args.request_timeout,
             give_up_after=60 * args.give_up_after,
             concurrency=args.concurrency,

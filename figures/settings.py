@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, NotRequired, Self, TypedDict
+from typing import Any, Literal, NotRequired, Self, TypedDict
 
 from swarm import ARMS, PLAIN, Style
 
@@ -119,7 +119,9 @@ class Asked:
     temperature: float = setting(1.0, "(default: 1)", number(0))
     top_p: float = setting(1.0, "always sent (default: 1)", number(0, 1))
     max_tokens: int = setting(2048, "tokens a reply (default: 2048)", count(1))
-    thinking: str = setting("off", "server: left to the server (default: off)", choices=("off", "on", "server"))
+    thinking: Literal["off", "on", "server"] = setting(
+        "off", "server: left to the server (default: off)", choices=("off", "on", "server")
+    )
     extra_body: dict[str, object] | None = setting(None, "sent with every request", json_object, metavar="JSON")
 
 

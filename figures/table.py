@@ -18,12 +18,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from figures.settings import CONTROL, Config, Row, Settings
+from grading.reasoning import ENDS, OPENS
 from swarm import Attempt, same_program
 from tasksets.task import Task
 
@@ -234,7 +235,7 @@ def tabulate(
     attempts: Iterable[Attempt],
     config: Config,
     cards: Iterable[Row | Task] = (),
-    events: Iterable[Row] = (),
+    events: Iterable[Mapping[str, Any]] = (),
     plan: Row | None = None,
 ) -> Table:
     """One walk over the attempts; nothing of a reply or a program is kept but numbers that say which are equal."""
@@ -273,7 +274,7 @@ def tabulate(
                 prompt=prompts.setdefault(a.prompt_sha, len(prompts)),
                 truncated=truncated,
                 thinking=truncated
-                and ((empty and bool(a.reasoning)) or ("<think>" in a.reply and "</think>" not in a.reply)),
+                and ((empty and bool(a.reasoning)) or bool(OPENS.search(a.reply) and not ENDS.search(a.reply))),
                 empty=empty,
                 prompt_tokens=math.nan if a.prompt_tokens is None else a.prompt_tokens,
                 completion_tokens=math.nan if a.completion_tokens is None else a.completion_tokens,
@@ -331,7 +332,7 @@ def tabulate(
     )
 
 
-def _events(events: Iterable[Row]) -> tuple[Counter[str], float | None]:
+def _events(events: Iterable[Mapping[str, Any]]) -> tuple[Counter[str], float | None]:
     """Events by name, and the wall seconds of all processes that asked: from a start to the last word before the next.
 
     A killed process counts up to its last word; one that asked nothing (a regrade, a calibration) does not count.

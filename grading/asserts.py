@@ -36,68 +36,7 @@ from typing import NamedTuple
 
 BUILTINS = frozenset(dir(builtins))
 
-# What runs in the judge before anything of a test. Given: the answers known, as (question, whole, value), in the order
-# of the questions. A question: the number of a leaf, the bound names that it reads and those that only the whole of it
-# does, encoded. Whole: the value is that of all that hangs on the leaf, see Leaf. Guess: what a comparison with an
-# unknown value comes to, so that the questions behind it are met as well.
-JUDGE = """
-import builtins
-
-
-class __Enough__(BaseException):
-    pass
-
-
-class __Unknown__:
-    def __eq__(self, *other):
-        return __guess__
-    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __contains__ = __eq__
-    def __itself__(self, *given, **named):
-        return self
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __itself__
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __and__ = __or__ = __xor__ = __itself__
-    __neg__ = __abs__ = __round__ = __getitem__ = __call__ = __getattr__ = __itself__
-    def __len__(self):
-        return 1
-    __hash__ = __int__ = __index__ = __len__
-    def __float__(self):
-        return 1.0
-    def __iter__(self):
-        return iter(())
-
-
-__asks__ = []
-__met__ = 0
-__unsendable__ = False
-__shown__ = ""
-
-
-def __leaf__(leaf, bound, more, rest, call=None, *, __len=len, __text=str, __is=isinstance, __errors=vars(builtins)):
-    global __met__, __shown__, __unsendable__
-    try:
-        ask = leaf, __encode__(bound), __encode__(more)
-    except BaseException:
-        __unsendable__ = not __asks__  # else it may be what is not known yet
-        raise
-    if not __asks__ and __met__ < __len(__given__):
-        known, whole, value = __given__[__met__]
-        if known == ask:
-            __met__ += 1
-            if __is(value, __text):
-                raise __errors.get(value, Exception)
-            value = __decode__(value)
-            __shown__ = value
-            return (call or value) if whole else rest(value)
-    if __len(__asks__) >= 256:
-        raise __Enough__
-    __asks__.append(ask)
-    return __Unknown__()
-
-
-def __got__(__repr=repr):
-    text = __repr(__shown__)[:100_000]
-    return text.partition(" object at ")[0] + ">" if " object at 0x" in text else text
-"""
+# Around what the judge (judge.py) decides: what it is given, and what it leaves.
 _UNPACK = "__guess__, __given__ = __given__\n"
 _VERDICT = """
 try:
@@ -208,14 +147,14 @@ def take_apart(text: str, setup: str = "", required: frozenset[str] = frozenset(
     required: names that the program is to define, whatever else has that name.
     """
     try:
-        return _taken_apart(text, setup, required)
+        return _parts_of(text, setup, required)
     except (RecursionError, MemoryError, ImportError, ValueError) as why:
         if isinstance(why, NotATest):
             raise
         raise NotATest(f"it cannot be taken apart ({why})") from None
 
 
-def _taken_apart(text: str, setup: str, required: frozenset[str]) -> Apart:
+def _parts_of(text: str, setup: str, required: frozenset[str]) -> Apart:
     *before, last = _parsed(text, "a test") or [ast.Pass()]
     if not isinstance(last, ast.Assert):
         raise NotATest("it does not end with an assert")

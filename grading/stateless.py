@@ -1,6 +1,6 @@
 """Can what one call of a program's functions does be felt by the next? Certainly not, or else perhaps.
 
-Where it certainly cannot, sandbox.py lets one process make several calls, which saves a fork for each. The question
+Where it certainly cannot, supervise.py lets one process make several calls, which saves a fork for each. The question
 is put to compiled code, which has nothing left of its author's spelling, and everything unknown counts as perhaps: a
 name, an operation, another version's way of compiling. A perhaps costs time and changes no verdict.
 
@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-TRIED = (3, 13)  # the newest Python whose operations have been looked at: in a newer one everything is a perhaps
+TRIED = (3, 14)  # the newest Python whose operations have been looked at: in a newer one everything is a perhaps
 HARMLESS = frozenset("bisect collections copy functools heapq itertools math operator re string typing".split())
 
 # What the code of a module may consist of: imports, definitions, constants, annotations.
@@ -44,10 +44,13 @@ _RUNNING = """
     COMPARE_OP IS_OP CONTAINS_OP UNARY_NEGATIVE UNARY_NOT BUILD_SLICE"""
 _FIXED = "LOAD_CONST LOAD_SMALL_INT MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE IMPORT_NAME IMPORT_FROM"
 _DEFAULTS = 3  # bits of the argument with which a function is made or changed: it has defaults, of whatever kind
-# What no function may do: bind outside itself, make a class, catch, and read attributes that are not in its names.
+_ANNOTATED = "LOAD_CONST MAKE_FUNCTION LOAD_CONST MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE"  # f, with how to annotate it
+_ANNOTATE = 16  # the argument of the last one then, from Python 3.14 on
+# What no function may do: bind outside itself, make a class, catch, and read attributes that are not in its names; or
+# make a template, which is new and not worth a look.
 _KEEPING = """
     STORE_GLOBAL DELETE_GLOBAL STORE_ATTR DELETE_ATTR STORE_NAME DELETE_NAME LOAD_BUILD_CLASS SETUP_ANNOTATIONS
-    IMPORT_STAR PUSH_EXC_INFO MATCH_CLASS"""
+    IMPORT_STAR PUSH_EXC_INFO MATCH_CLASS BUILD_INTERPOLATION BUILD_TEMPLATE"""
 
 # What functions may name: methods of these types, these built-in functions, and these members of harmless modules.
 _TYPES = (
@@ -76,8 +79,8 @@ _MOST_NAMES = 255  # that one code may have: the argument of an operation is a b
 
 _Known = namedtuple(
     "_Known",
-    "import_name import_from store_name store plain extended making binding running fixed keeping names annotations "
-    "attributes",
+    "import_name import_from store_name store plain extended making annotated binding running fixed keeping names "
+    "annotations attributes",
 )
 _known: Any = None
 
@@ -109,6 +112,7 @@ def learn() -> None:
         plain=bytes(set(range(256)) - set(keeping)),
         extended=opmap["EXTENDED_ARG"],
         making=numbers("MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE"),
+        annotated=numbers(_ANNOTATED),
         binding=numbers(_BINDING),
         running=numbers(_RUNNING),
         fixed=numbers(_FIXED),
@@ -188,6 +192,28 @@ def imported(codes: list[Any]) -> set[str]:
     return found
 
 
+def _annotating(module: Any) -> list[Any]:
+    """Of a module's functions those that the compiler has made, from Python 3.14 on, to annotate the others.
+
+    They run when somebody reads the annotations of a function, for which no name is listed, and nobody else holds them.
+    """
+    operations, arguments = module.co_code[::2], module.co_code[1::2]
+    load = _known.annotated[0]
+    loaded = [arguments[at] for at, operation in enumerate(operations) if operation == load]
+    found, at = [], operations.find(_known.annotated)
+    while at >= 0:
+        alone = loaded.count(arguments[at]) == 1 and operations[at - 1] != _known.extended
+        if alone and arguments[at + 4] == _ANNOTATE:
+            found.append(module.co_consts[arguments[at]])
+        at = operations.find(_known.annotated, at + 1)
+    return found
+
+
+def is_known() -> bool:
+    """May anything share a process under this Python? If not, asserts cost twice as much, and verdicts are the same."""
+    return sys.version_info[:2] <= TRIED
+
+
 def names_of(codes: list[Any]) -> frozenset[str] | None:
     """What a module that keeps nothing binds, for its functions and calls to name; None for any other module.
 
@@ -196,7 +222,7 @@ def names_of(codes: list[Any]) -> frozenset[str] | None:
     module, *functions = codes
     modules = imported(codes)
     if (
-        sys.version_info[:2] > TRIED
+        not is_known()
         or not modules <= HARMLESS | {"__future__"}
         or any(len(one.co_names) > _MOST_NAMES for one in codes)
     ):
@@ -226,7 +252,8 @@ def names_of(codes: list[Any]) -> frozenset[str] | None:
     if set(module.co_names) - own - _known.names - _known.annotations:
         return None
     names = frozenset(own - aliases if modules & {"collections", "typing"} else own)
-    return names if all(_keeps_nothing(one, names) for one in functions) else None
+    unread = list(map(id, _annotating(module)))
+    return names if all(id(one) in unread or _keeps_nothing(one, names) for one in functions) else None
 
 
 def _keeps_nothing(code: Any, own: frozenset[str]) -> bool:

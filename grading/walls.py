@@ -1,6 +1,6 @@
 """The walls around a program: namespaces, Landlock, seccomp, limits, and which of them this machine offers.
 
-Three tiers, best first; sandbox.py asks for one, and a self-test attacks it before anything is graded:
+Three tiers, best first; grader.py asks for one, and a self-test attacks it before anything is graded:
 
     full     own process, network, mount, IPC and host-name spaces; a root folder with nothing in it but the Python
              library, an empty scratch folder and /dev/null; another user where we are root; and all of strict
@@ -477,9 +477,9 @@ class Watch:
     counter, but leaves a thread ready to run. Elsewhere than on Linux `ps` tells as much.
     """
 
-    def __init__(self, pid: int, posix_only: bool) -> None:
+    def __init__(self, pid: int) -> None:
         self.pid = pid
-        self.linux = not posix_only and os.path.isdir(f"/proc/{pid}/task")
+        self.linux = os.path.isdir(f"/proc/{pid}/task")
         self.waited: dict[str, float] = {}  # seconds a thread has waited for a processor
         self.computed = self.asleep = self.seen_at = 0.0
         self.threads = 1

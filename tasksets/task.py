@@ -4,13 +4,16 @@
     card, from_card     a line of tasks.jsonl, and the task behind it
     Options             what a task set may be asked for
     About               what it says of itself
+    unseen, seeded      hidden tests that no prompt shows, the order of a seed
 
 Needs nothing of the project, so that everything else may import it. Left out: where tasks come from (tasks.py).
 """
 
 from __future__ import annotations
 
+import ast
 import json
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -50,7 +53,7 @@ class Task:
     def digest(self) -> str:
         """SHA-256 (hex) over everything that decides a prompt or a pass: not title, tags, spare, reference.
         `shown()` and `from_card` keep it, since a view of a task is still that task."""
-        content: dict[str, Any] = {
+        content: dict[str, object] = {
             "statement": self.statement,
             "kind": self.kind,
             "setup": self.setup,
@@ -132,3 +135,47 @@ class About:
     def row(self) -> dict[str, Any]:
         """As config.json holds it under "data"."""
         return vars(self) | {"left_out": dict(self.left_out)}
+
+
+# ── what task sets share ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _spelled(test: Test) -> str:
+    program = None if test.output else parse(test.input)
+    return ast.dump(program) if program else test.input.strip()
+
+
+def unseen(visible: tuple[Test, ...], hidden: tuple[Test, ...], options: Options, about: About) -> tuple[Test, ...]:
+    """The hidden tests without those whose input is also visible: a prompt may show those with their answer.
+
+    Blanks around an input and the spelling of an assert make no other test.
+    """
+    seen = {_spelled(test) for test in visible}
+    apart = tuple(test for test in hidden if _spelled(test) not in seen)
+    if options.keep_overlap or len(apart) == len(hidden):
+        return hidden
+    if apart:
+        about.overlap["tests"] += len(hidden) - len(apart)
+        about.overlap["tasks"] += 1
+    return apart
+
+
+def parse(code: str) -> ast.Module | None:
+    """A program as a tree; None where it is not Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a "\d" in somebody's code is not our warning
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def seeded(seed: int, name: str) -> bytes:
+    """What to sort by for a seeded order that no other name and no version of Python changes."""
+    return sha256(f"{seed}|{name}".encode()).digest()
+
+
+def in_words(error: BaseException) -> str:
+    """What an exception says, for the middle of a message."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__

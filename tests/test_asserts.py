@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import sys
 
 import pytest
 
 import grader
 from faults import TaskError
-from grading import asserts, sandbox
+from grading import asserts, dialogue, sandbox
 
 
 def told(text: str, setup: str = "") -> str:
@@ -263,6 +264,17 @@ def test_a_name_that_the_program_is_to_define_is_bound_by_nobody_else(text: str)
     with pytest.raises(asserts.NotATest, match="factorial is bound by the test"):
         asserts.take_apart(text, "from math import *" if text.startswith("assert") else "", frozenset({"factorial"}))
     assert asserts.take_apart("assert sum([1]) == 1", "", frozenset({"sum"})).leaves
+
+
+def test_the_judge_is_sent_without_what_is_for_its_readers():
+    """Test code runs in its namespace: it binds names that no test has, and imports nothing of ours."""
+    text = dialogue.JUDGE.decode()
+    assert text.startswith("import builtins") and "grading" not in text and "typing" not in text
+    names = {"__builtins__": vars(builtins)}
+    exec(text, names)
+    made = names.keys() - {"builtins", "__builtins__"}
+    assert {"__leaf__", "__got__", "__asks__", "__met__"} <= made
+    assert all(name.startswith("__") and name.endswith("__") for name in made)
 
 
 def test_nothing_that_another_says_in_the_judges_place_is_believed():

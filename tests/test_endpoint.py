@@ -7,6 +7,7 @@ only orders and lower bounds that the policy must keep.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
 import ssl
@@ -24,8 +25,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import endpoint
-from endpoint import FakePolicy, Policy, Probe, Reply
+from asking.address import base_url, is_local
+from asking.failed import named_wait, scrubber
+from asking.fields import OURS, Fields
+from asking.reply import split_reasoning
+from endpoint import Policy, Probe, Reply
 from faults import EndpointFault
+from tasksets.toy import TOYS, FakePolicy
 from tests.support import mock_endpoint
 from tests.support.mock_endpoint import (
     EVERY_FAULT,
@@ -61,6 +67,7 @@ def right(text: str, seed: int) -> str:
 
 
 heard: list[dict[str, Any]] = []
+FIELDS = inspect.signature(Fields).parameters
 
 
 def run(mock: MockEndpoint | str, act: Callable[[Policy], Awaitable[Any]], probe: bool = True, **how: Any) -> Any:
@@ -70,7 +77,9 @@ def run(mock: MockEndpoint | str, act: Callable[[Policy], Awaitable[Any]], probe
     async def main() -> Any:
         url = mock if isinstance(mock, str) else mock.url
         settings = {"model": None, "give_up_after": 5.0, "log": heard.append, **how}
-        async with Policy(settings.pop("base_urls", [url]), settings.pop("model"), **settings) as policy:
+        fields = {name: settings.pop(name) for name in FIELDS if name in settings}
+        urls, model = settings.pop("base_urls", [url]), settings.pop("model")
+        async with Policy(urls, model, Fields(**fields), **settings) as policy:
             if probe:
                 await policy.probe()
             return await act(policy)
@@ -172,24 +181,24 @@ def test_ep13_a_url_without_completions_names_what_was_tried():
 
 
 def test_a_url_needs_no_scheme_and_holds_no_secret():
-    assert endpoint.base_url(" localhost:8000 ") == "http://localhost:8000"
-    assert endpoint.base_url("gpu-7:8000/v1/") == "http://gpu-7:8000/v1"
-    assert endpoint.base_url("api.example.com/v1") == "https://api.example.com/v1"
+    assert base_url(" localhost:8000 ") == "http://localhost:8000"
+    assert base_url("gpu-7:8000/v1/") == "http://gpu-7:8000/v1"
+    assert base_url("api.example.com/v1") == "https://api.example.com/v1"
     for wrong in ("", "ftp://host/v1", "http://", "http://host:port/v1", "http://[::1/v1"):
         with pytest.raises(ValueError, match="like http://localhost"):
-            endpoint.base_url(wrong)
+            base_url(wrong)
     for secret in ("http://me:sesame@host/v1", "https://host/v1?key=sesame", "https://host/v1#sesame"):
         with pytest.raises(ValueError, match="OPENAI_API_KEY") as caught:
-            endpoint.base_url(secret)
+            base_url(secret)
         assert "sesame" not in str(caught.value)
 
 
 def test_bad_arguments_are_refused_in_one_line():
     with pytest.raises(ValueError, match="--base-url"):
         Policy([], None)
-    for name in endpoint.OURS.split():
+    for name in OURS.split():
         with pytest.raises(ValueError, match=f"--extra-body may not set {name}"):
-            Policy(["localhost:1"], None, extra_body={name: 1})
+            Fields(extra_body={name: 1})
 
 
 def test_requests_are_spread_over_servers_and_leave_a_dead_one():
@@ -317,14 +326,14 @@ def test_many_429s_at_once_are_one_event():
 
 @pytest.mark.parametrize("value", ["", "soon", "-5", "nan", "1e9", "Wed, 99 Foo 2020", "0x10", "١"])
 def test_a_retry_after_that_says_nothing_is_no_wait(value: str):
-    assert endpoint.named_wait({"retry-after": value}) is None
+    assert named_wait({"retry-after": value}) is None
 
 
 def test_a_date_is_read_by_the_clock_of_the_server():
     headers = {"retry-after": "Wed, 21 Oct 2015 07:28:30 GMT", "date": "Wed, 21 Oct 2015 07:28:00 GMT"}
-    assert endpoint.named_wait(headers) == 30
-    assert endpoint.named_wait({"retry-after": "Wed, 21 Oct 2015 07:28:30 GMT"}) == 0
-    assert endpoint.named_wait({"retry-after": "7", "retry-after-ms": "1500"}) == 1.5
+    assert named_wait(headers) == 30
+    assert named_wait({"retry-after": "Wed, 21 Oct 2015 07:28:30 GMT"}) == 0
+    assert named_wait({"retry-after": "7", "retry-after-ms": "1500"}) == 1.5
 
 
 # ── where trying again cannot help ───────────────────────────────────────────────────────────────────────────────────
@@ -535,9 +544,9 @@ def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch):
 def test_a_local_server_needs_no_key_and_no_proxy(monkeypatch: pytest.MonkeyPatch):
     for url in ("http://localhost:1", "http://127.0.0.9:1", "http://[::1]:1", "http://10.1.2.3", "http://gpu-7:8000",
                 "http://192.168.1.5", "http://box.local", "http://a.internal", "http://[fd00::1]"):  # fmt: skip
-        assert endpoint.is_local(url), url
+        assert is_local(url), url
     for url in ("https://api.openai.com/v1", "http://8.8.8.8", "http://localhost.example.com", "http://[2600::1]"):
-        assert not endpoint.is_local(url), url
+        assert not is_local(url), url
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with serving() as mock:
@@ -639,7 +648,7 @@ PROGRAM = "```python\nprint('</think>')\n```"
     ],
 )  # fmt: skip
 def test_reasoning_is_kept_apart_in_every_shape(message: dict[str, Any], text: str, reasoning: str):
-    assert endpoint.split_reasoning(message) == (text, reasoning)
+    assert split_reasoning(message) == (text, reasoning)
     with serving(lambda request: {"message": message}) as mock:
         (reply,) = run(mock, draws(1))
         assert (reply.text, reply.reasoning) == (text, reasoning)
@@ -716,14 +725,14 @@ def test_the_key_is_nowhere(status: int, caplog: pytest.LogCaptureFixture, capfd
 @given(st.text(min_size=8, max_size=40).filter(lambda key: not any(c.isspace() for c in key)), st.text(), st.text())
 def test_no_piece_of_a_key_survives(key: str, before: str, after: str):
     for echoed in (key, key[:8] + "***", f"Bearer {key}"):
-        scrubbed = endpoint.scrubber(key)(f"{before} {echoed} {after}")
+        scrubbed = scrubber(key)(f"{before} {echoed} {after}")
         assert key[:8] not in scrubbed.replace("[key]", "\0")
 
 
 def test_short_keys_do_not_maul_the_words_around_them():
-    scrub = endpoint.scrubber("none")
+    scrub = scrubber("none")
     assert scrub("none of the nonewords, Bearer none") == "[key] of the nonewords, Bearer [key]"
-    assert endpoint.scrubber("")("as it is") == "as it is"
+    assert scrubber("")("as it is") == "as it is"
     with serving(lambda request: "the password is none: testtest", key="testtest") as mock:
         assert run(mock, draws(1), api_key="testtest")[0].text == "the password is none: testtest"
 
@@ -740,7 +749,8 @@ def test_a_key_in_a_proxy_page_is_scrubbed_from_the_events():
 
 
 def test_the_client_library_is_imported_only_where_a_server_is_asked():
-    code = "import sys, asyncio, endpoint\nasync def f():\n    async with endpoint.FakePolicy() as p:\n        "
+    code = "import sys, asyncio, endpoint\nfrom tasksets.toy import FakePolicy\n"
+    code += "async def f():\n    async with FakePolicy() as p:\n        "
     code += (
         "await p.draw([{'role': 'user', 'content': 'x'}], 1)\nasyncio.run(f())\nendpoint.Policy(['localhost:1'], None)"
     )
@@ -763,7 +773,7 @@ def test_the_fake_policy_is_a_function_of_prompt_and_seed_and_learns_from_what_i
             refine(task.shown(), attempt, None, PLAIN),
             refine(task.shown(), attempt, attempt, PLAIN),
         ]
-        right = next(program for phrase, _, program, _ in endpoint._FAKES if phrase in task.statement)
+        right = next(toy.program for toy in TOYS if toy.task.id == task.id)
         rates = []
         for prompt in prompts:
             texts = asyncio.run(draw(prompt, range(400)))

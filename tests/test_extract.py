@@ -3,13 +3,17 @@
 import ast
 import json
 import signal
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asking.reply import split_reasoning
 from grader import extract_code
+from grading.extract import extract_sql, probability
+from grading.reasoning import BEGINS, ENDS, OPENS, answer
 
 DATA = Path(__file__).parent / "data"
 
@@ -173,6 +177,47 @@ def test_a_reasoning_tag_in_a_program_is_text(program):
 )
 def test_no_program(reply):
     assert extract_code(reply) is None
+
+
+MARKERS = [
+    ("<think>", "</think>"),
+    ("<Thinking>", "</Thinking>"),
+    ("<thought kind='draft'>", "</thought>"),
+    ("<thoughts>", "</thoughts>"),
+    ("<reasoning>", "</reasoning>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+]
+
+
+@pytest.mark.parametrize(("opening", "closing"), MARKERS)
+def test_all_readers_of_a_reply_know_the_same_markers(opening, closing):
+    """Coder, SQL, judge and client: what is thought is no answer, nor is what was cut while thinking."""
+    for read, draft, final in (
+        (extract_code, f"```python\n{DRAFT}\n```", f"```python\n{FINAL}\n```"),
+        (extract_sql, "```sql\nSELECT 1\n```", "```sql\nSELECT 2\n```"),
+        (probability, "maybe 20", "85"),
+    ):
+        wanted = read(final)
+        assert wanted is not None
+        assert read(f"{opening}{draft}{closing}\n{final}") == wanted
+        assert read(f"{draft}\n{closing}\n{final}") == wanted  # a server's template has opened it
+        assert read(f"{opening}\n{draft}") is None
+    assert split_reasoning({"content": f"{opening}hm{closing}\nhi"}) == ("hi", "hm")
+    assert split_reasoning({"content": f"hm\n{closing}\nhi"}) == ("hi", "hm")
+    assert split_reasoning({"content": f"\n{opening}hm, and then"}) == ("", "hm, and then")
+    quoted = f"print('{opening}'.join('{closing}'))"
+    assert split_reasoning({"content": quoted}) == (quoted, "") and answer(quoted) == quoted
+
+
+@pytest.mark.parametrize("text", [" ", "<think ", "<|start|>", "◁think", "</think", "</think>`", "[THINK"])
+def test_markers_are_found_in_linear_time(text):
+    began = time.process_time()
+    for pattern in (OPENS, BEGINS, ENDS):
+        pattern.search(text * 5), pattern.match(text * 100_000)
+    OPENS.search(text * 100_000), ENDS.split(text * 100_000)
+    assert time.process_time() - began < 2
 
 
 DOUBLE = "def double(x):\n    return 2 * x"

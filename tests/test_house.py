@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -151,3 +153,47 @@ def test_every_file_says_what_it_does_and_swallows_nothing(room):
         wide = {ast.unparse(name) for name in ast.walk(node.type) if isinstance(name, ast.Name)}
         silent = all(isinstance(step, ast.Pass) for step in node.body)
         assert not (silent and wide & {"Exception", "BaseException"}), f"{room}:{node.lineno}: a silent fallback"
+
+
+# ── ratchets: what may shrink and not grow ───────────────────────────────────────────────────────────────────────────
+
+MOST_LINES = 600
+LONGER: dict[str, str] = {}  # room -> why it is one idea all the same
+
+RECIPE = ("run", "swarm", "session", "records")
+
+
+def code_lines(room: str) -> int:
+    """Lines that hold more than a comment, a docstring or nothing."""
+    text = (ROOT / (room.replace(".", "/") + ".py")).read_text(encoding="utf-8")
+    told: set[int] = set()
+    for node in ast.walk(source(room)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(
+            node
+        ):
+            told |= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    blank = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    held: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in blank:
+            held |= set(range(token.start[0], token.end[0] + 1))
+    return len(held - told)
+
+
+def test_no_file_is_longer_than_one_idea():
+    lines = {room: len((ROOT / (room.replace(".", "/") + ".py")).read_text().splitlines()) for room in ROOMS}
+    assert {room for room, n in lines.items() if n > MOST_LINES} == set(LONGER)
+
+
+def test_the_root_holds_what_a_user_starts_or_first_reads():
+    assert len([room for room in ROOMS if "." not in room]) <= 14
+
+
+def test_the_recipe_reads_as_one_text():
+    assert sum(map(code_lines, RECIPE)) < 900
+
+
+def test_any_is_rare():
+    """Where a type is not said, a reader has to find it out, and so has the next change."""
+    words = [node.id for room in ROOMS for node in ast.walk(source(room)) if isinstance(node, ast.Name)]
+    assert words.count("Any") < 200

@@ -307,7 +307,7 @@ def test_outcomes_add_up_to_the_attempts() -> None:
     attempts = run(tasks, {"resample": {}}, [{}])
     odd = [
         replace(attempts[0], code=None, reply="", outcome="no_code", finish_reason="length", reasoning="so"),
-        replace(attempts[1], code=None, reply="<think> on and on", outcome="no_code", finish_reason="length"),
+        replace(attempts[1], code=None, reply="[THINK] on and on", outcome="no_code", finish_reason="length"),
         replace(attempts[2], outcome="timeout", reply=attempts[3].reply),
         replace(
             attempts[4], code=None, reply="", outcome="context_overflow", prompt_tokens=None, completion_tokens=None

@@ -28,34 +28,39 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grading import sandbox, walls
+from grading import plain, protocol, sandbox, supervise, walls
 
 ROOT = Path(__file__).parent.parent
+BEST = "best"  # of the tiers that this machine offers
 TIERS = [pytest.param("full"), *(pytest.param(tier, marks=pytest.mark.slow) for tier in walls.TIERS[1:])]
 
 
-def worker_in(tier, work, **limits):
+def worker_in(tier, work):
     """Run `await work(worker)` with a worker of that tier; skip where the machine does not offer it."""
 
     async def main():
-        folder = tempfile.mkdtemp(prefix="sandbox-test-")
-        os.chmod(folder, 0o711)
-        worker = sandbox.Worker(tier, f"{folder}/0")
-        try:
+        refused = []
+        for one in walls.TIERS if tier == BEST else (tier,):
+            folder = tempfile.mkdtemp(prefix="sandbox-test-")
+            os.chmod(folder, 0o711)
+            worker = sandbox.WorkerProcess(one, f"{folder}/0")
             try:
-                await worker.start()
-            except sandbox.SandboxFault as why:
-                pytest.skip(f"tier {tier}: {why}")
-            return await asyncio.wait_for(work(worker), 60)
-        finally:
-            worker.kill()
-            await asyncio.to_thread(worker.wait)
-            shutil.rmtree(folder, ignore_errors=True)
+                try:
+                    await worker.start()
+                except sandbox.SandboxFault as why:
+                    refused.append(f"tier {one}: {why}")
+                    continue
+                return await asyncio.wait_for(work(worker), 60)
+            finally:
+                worker.kill()
+                await asyncio.to_thread(worker.wait)
+                shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip("; ".join(refused))
 
     return asyncio.run(main())
 
 
-async def outputs(worker, program, inputs, mode=sandbox.MAIN, **limits):
+async def outputs(worker, program, inputs, mode=protocol.MAIN, **limits):
     worker.begin(program.encode(), mode, sandbox.Limits(**limits))
     await worker.send(inputs)
     results = [await worker.receive() for _ in inputs]
@@ -103,14 +108,14 @@ VALUES = st.recursive(
 @settings(max_examples=60, deadline=None)
 @given(VALUES)
 def test_a_value_comes_back_as_it_went(value):
-    again = sandbox.decode(sandbox.encode(value))
+    again = plain.decode(plain.encode(value))
     assert again == value and type(again) is type(value)
-    assert sandbox.encode(again) == sandbox.encode(value)
+    assert plain.encode(again) == plain.encode(value)
 
 
 def test_values_of_other_shapes():
     def back(value):
-        return sandbox.decode(sandbox.encode(value))
+        return plain.decode(plain.encode(value))
 
     point = collections.namedtuple("point", "x y")
     assert back(point(1, 2)) == (1, 2) == point(1, 2)
@@ -181,12 +186,12 @@ class PointLiar(collections.namedtuple("PointLiar", "x")):
     ],
 )  # fmt: skip
 def test_what_is_not_plain_stays_where_it_is(value):
-    with pytest.raises(sandbox.BadValue):
-        sandbox.encode(value)
+    with pytest.raises(plain.BadValue):
+        plain.encode(value)
 
 
 def test_too_deep_too_large_and_endless(monkeypatch):
-    monkeypatch.setattr(sandbox, "VALUE_BYTES", 1 << 14)  # the same with less of everything
+    monkeypatch.setattr(plain, "VALUE_BYTES", 1 << 14)  # the same with less of everything
     deep = []
     for _ in range(5000):
         deep = [deep]
@@ -196,19 +201,19 @@ def test_too_deep_too_large_and_endless(monkeypatch):
     for _ in range(60):
         wide = [wide, wide]
     for value in (deep, loop, wide, "x" * (1 << 20), (x for x in iter(int, 1))):
-        with pytest.raises(sandbox.BadValue):
-            sandbox.encode(value)
+        with pytest.raises(plain.BadValue):
+            plain.encode(value)
 
 
 @settings(max_examples=120, deadline=None)
 @given(VALUES, st.data())
 def test_broken_bytes_are_an_error_and_nothing_worse(value, data):
-    whole = bytearray(sandbox.encode(value))
+    whole = bytearray(plain.encode(value))
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     whole = bytes(whole[: data.draw(st.integers(0, len(whole)))])
     try:
-        sandbox.decode(whole, plain_only=True)
+        plain.decode(whole, plain_only=True)
     except ValueError:
         return
     assert set(whole[:1]) <= set(b"NTFifsbBlt")
@@ -217,10 +222,10 @@ def test_broken_bytes_are_an_error_and_nothing_worse(value, data):
 def test_plain_only_leaves_out_what_can_be_made_slow():
     for value in ({1}, {1: 2}, frozenset(), decimal.Decimal(1), fractions.Fraction(1, 2), [{1}], iter([])):
         with pytest.raises(ValueError, match="no value"):
-            sandbox.decode(sandbox.encode(value), plain_only=True)
+            plain.decode(plain.encode(value), plain_only=True)
     many = b"l" + struct.pack("<I", 0xFFFFFFFF)
     with pytest.raises(ValueError, match=r"no value|cut off"):
-        sandbox.decode(many, plain_only=True)
+        plain.decode(many, plain_only=True)
 
 
 # ── the filters, read by an interpreter of their own ─────────────────────────────────────────────────────────────────
@@ -351,19 +356,25 @@ def test_numbers_of_system_calls_are_the_kernels(machine, header):
 
 # ── what the files promise about themselves ──────────────────────────────────────────────────────────────────────────
 def test_nothing_in_the_sandbox_is_called_expected():
-    tree = ast.parse((ROOT / "grading/sandbox.py").read_text())
-    names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    names |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    assert not {name for name in names if "expect" in name.lower()}
+    for room in ("sandbox", *INSIDE):
+        tree = ast.parse((ROOT / f"grading/{room}.py").read_text())
+        names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+        names |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        assert not {name for name in names if "expect" in name.lower()}
 
 
-def test_the_inside_needs_the_standard_library_alone():
-    for name in ("sandbox.py", "stateless.py", "walls.py"):
-        for node in ast.walk(ast.parse((ROOT / "grading" / name).read_text())):
-            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            modules += [node.module] if isinstance(node, ast.ImportFrom) else []
-            for module in modules:
-                assert module == "grading" or module.partition(".")[0] in sys.stdlib_module_names, module
+INSIDE = ("worker", "supervise", "running", "scratch", "stateless", "plain", "protocol", "walls")
+
+
+def test_a_worker_needs_the_inside_and_the_standard_library_alone():
+    """And few modules of that: every test is a copy of what is in a worker's memory."""
+    script = "import sys\nbefore = set(sys.modules)\nfrom grading import worker\nprint(*set(sys.modules) - before)"
+    ran = subprocess.run([sys.executable, "-S", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(ran.stdout.split())
+    ours = {name for name in loaded if name.partition(".")[0] == "grading"}
+    assert ours == {"grading", *(f"grading.{room}" for room in INSIDE)}
+    assert {name.partition(".")[0] for name in loaded - ours} <= sys.stdlib_module_names
+    assert not loaded & {"typing", "re", "enum", "asyncio", "contextlib", "signal", "subprocess", "socket", "inspect"}
 
 
 # ── programs and inputs, outputs and outcomes ────────────────────────────────────────────────────────────────────────
@@ -490,19 +501,18 @@ def test_where_memory_cannot_be_kept_from_a_fork_it_is_overwritten(monkeypatch, 
     with ours, theirs, open("out", "w+b") as out:
         out.write(b"private" * 10)
         out.flush()
-        house = types.SimpleNamespace(tier="limits", disk_is_shared=True)
-        process = sandbox._ProgramProcess(theirs.fileno(), house, bytearray(4096))
-        process.code, process.limits = sandbox.SYNTAX_ERROR, sandbox.Limits()
+        enclosure = types.SimpleNamespace(tier="limits", disk_is_shared=True)
+        process = supervise.ProgramProcess(theirs.fileno(), enclosure, bytearray(4096))
         ours.send(b"private" * 10)
         process.take(70)
-        process.answer_with_file(sandbox.ENDED, 0, 0.0, out.fileno(), 70)
-        process.answer(sandbox.RUNTIME_ERROR, stdout=b"private")
-        process.flush()
+        process.outbox.put_file(protocol.ENDED, 0, 0.0, out.fileno(), 70)
+        process.answer(protocol.RUNTIME_ERROR, stdout=b"private")
+        process.outbox.flush()
         assert ours.recv(1000).count(b"private") == 11
-        assert not any(process.coming) and not any(process.held)
+        assert not any(process.coming) and not any(process.outbox.held)
 
 
-@pytest.mark.parametrize("size", [0, 1, sandbox._COMING_BYTES, sandbox._HELD_BYTES - sandbox._RESULT.size, 1 << 20])
+@pytest.mark.parametrize("size", [0, 1, supervise.COMING_BYTES, supervise.HELD_BYTES - protocol.RESULT.size, 1 << 20])
 def test_inputs_and_outputs_of_any_size_come_through_whole(size):
     texts = [bytes(random.Random(size + extra).randbytes(size + extra)) for extra in range(3)]
     echo = "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())"
@@ -546,14 +556,14 @@ def test_calls_leave_values_and_what_is_no_value_is_named():
             call("__value__ = f()"),
         ]
         pieces += [call("import os\nos._exit(0)"), call("syntax error"), call("__value__ = __name__")]
-        pieces += [call("__value__ = __given__['k']", sandbox.encode({"k": (1, 2)})), call("__value__ = input()")]
-        return await outputs(worker, program, pieces, sandbox.MODULE)
+        pieces += [call("__value__ = __given__['k']", plain.encode({"k": (1, 2)})), call("__value__ = input()")]
+        return await outputs(worker, program, pieces, protocol.MODULE)
 
     results = worker_in("strict", work)
 
     def value(output):
         size = int.from_bytes(output.stdout[:4], "little")
-        return sandbox.decode(output.stdout[4 : 4 + size]), output.stdout[4 + size :].decode()
+        return plain.decode(output.stdout[4 : 4 + size]), output.stdout[4 + size :].decode()
 
     assert value(results[0]) == ([1, 1], "[1, 1]") and value(results[1]) == ([2, 1], "[2, 1]")
     assert (results[2].outcome, results[2].stdout) == ("bad_value", b"Foo")
@@ -591,7 +601,7 @@ SPIN = "import signal\nfor s in (1, 2, 15): signal.signal(s, signal.SIG_IGN)\nwh
 @pytest.mark.parametrize("tier", TIERS)
 def test_hanging_up_in_the_middle_leaves_nobody(tier):
     async def work(worker):
-        worker.begin(SPIN.encode(), sandbox.MAIN, sandbox.Limits())
+        worker.begin(SPIN.encode(), protocol.MAIN, sandbox.Limits())
         await worker.send([b""])
         for _ in range(200):
             await asyncio.sleep(0.02)
@@ -618,9 +628,9 @@ from grading import sandbox
 async def main():
     folder = tempfile.mkdtemp(prefix="sandbox-test-")
     os.chmod(folder, 0o711)
-    worker = sandbox.Worker({tier!r}, folder + "/0")
+    worker = sandbox.WorkerProcess({tier!r}, folder + "/0")
     await worker.start()
-    worker.begin({SPIN.encode()!r}, sandbox.MAIN, sandbox.Limits(cpu_seconds=30))
+    worker.begin({SPIN.encode()!r}, protocol.MAIN, sandbox.Limits(cpu_seconds=30))
     await worker.send([b""])
     await asyncio.sleep(0.3)
     print(worker.process.pid, folder, flush=True)
@@ -651,14 +661,14 @@ asyncio.run(main())
 def test_a_worker_that_speaks_out_of_turn_is_given_up():
     for nonsense in (
         b"x" * 100,
-        sandbox._RESULT.pack(b"RES1", 99, 0, 0, 0.0, 0),
-        sandbox._RESULT.pack(b"RES2", 0, 0, 0, 0.0, 0),
+        protocol.RESULT.pack(b"RES1", 99, 0, 0, 0.0, 0),
+        protocol.RESULT.pack(b"RES2", 0, 0, 0, 0.0, 0),
     ):
-        worker = sandbox.Worker("strict", "/nowhere")
+        worker = sandbox.WorkerProcess("strict", "/nowhere")
         worker.up = True
 
         async def work(worker=worker, nonsense=nonsense):
-            worker.data_received(sandbox._RESULT.pack(b"RES1", 0, 0, 1, 0.5, 2) + b"ok" + nonsense)
+            worker.data_received(protocol.RESULT.pack(b"RES1", 0, 0, 1, 0.5, 2) + b"ok" + nonsense)
             assert (await worker.receive()).stdout == b"ok"
             with pytest.raises(sandbox.WorkerLost, match="out of turn"):
                 await worker.receive()
@@ -669,9 +679,9 @@ def test_a_worker_that_speaks_out_of_turn_is_given_up():
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=6), st.data())
 def test_results_are_the_same_however_the_bytes_arrive(stdouts, data):
-    wire = b"UP01" + b"".join(sandbox._RESULT.pack(b"RES1", 0, 0, 1, 0.5, len(o)) + o for o in stdouts)
+    wire = b"UP01" + b"".join(protocol.RESULT.pack(b"RES1", 0, 0, 1, 0.5, len(o)) + o for o in stdouts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=8)))
-    worker = sandbox.Worker("strict", "/nowhere")
+    worker = sandbox.WorkerProcess("strict", "/nowhere")
     for start, end in zip([0, *cuts], [*cuts, len(wire)], strict=True):
         worker.data_received(wire[start:end])
     assert worker.up and [r.stdout for r in worker.results] == stdouts
@@ -679,7 +689,7 @@ def test_results_are_the_same_however_the_bytes_arrive(stdouts, data):
 
 def test_no_tier_but_the_named_ones_and_denials_are_faults(monkeypatch, tmp_path):
     async def start(tier):
-        worker = sandbox.Worker(tier, str(tmp_path / "scratch"))
+        worker = sandbox.WorkerProcess(tier, str(tmp_path / "scratch"))
         try:
             await worker.start()
         finally:
@@ -699,9 +709,8 @@ def test_where_namespaces_are_denied_full_says_so():
     """An ordinary user whose kernel allows no user namespaces gets a reason, not a weaker tier under the same name."""
     if os.geteuid() != 0:
         pytest.skip("needs root to take the right away")
-    python = next(
-        (p for p in ("/usr/bin/python3", sys.executable) if walls._can_be_read_by_anyone(os.path.realpath(p))), None
-    )
+    found = (os.path.realpath(p) for p in ("/usr/bin/python3", sys.executable) if os.path.exists(p))
+    python = next((p for p in found if walls._can_be_read_by_anyone(p)), None)
     if python is None or subprocess.run([python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]).returncode:
         pytest.skip("no Python of 3.11 or newer outside of private folders")
     folder = tempfile.mkdtemp(prefix="sandbox-test-")
@@ -717,7 +726,7 @@ def test_where_namespaces_are_denied_full_says_so():
             "from grading import sandbox\n"
             "async def main():\n"
             "    for tier in ('full', 'strict'):\n"
-            f"        worker = sandbox.Worker(tier, {folder!r} + '/' + tier)\n"
+            f"        worker = sandbox.WorkerProcess(tier, {folder!r} + '/' + tier)\n"
             "        try:\n"
             "            await worker.start()\n"
             "            print(tier, 'up')\n"
@@ -745,7 +754,7 @@ def test_limits_do_not_hold_root_and_say_so():
 
     async def start():
         folder = tempfile.mkdtemp(prefix="sandbox-test-")
-        worker = sandbox.Worker("limits", folder)
+        worker = sandbox.WorkerProcess("limits", folder)
         try:
             await worker.start()
         finally:
@@ -776,8 +785,8 @@ def test_waiting_for_a_processor_is_not_sleep():
     sleeper = subprocess.Popen([sys.executable, "-S", "-c", "import time\ntime.sleep(60)"])
     try:
         time.sleep(1.5)
-        spinners = [walls.Watch(one.pid, False) for one in pids]
-        asleep = walls.Watch(sleeper.pid, False)
+        spinners = [walls.Watch(one.pid) for one in pids]
+        asleep = walls.Watch(sleeper.pid)
         for _ in range(5):
             time.sleep(0.1)
             for watch in (*spinners, asleep):
@@ -786,7 +795,8 @@ def test_waiting_for_a_processor_is_not_sleep():
         assert sum(sum(watch.waited.values()) for watch in spinners) > sum(watch.computed for watch in spinners)
         assert asleep.asleep > 1.0
         if shutil.which("ps"):
-            by_ps, spinner = walls.Watch(sleeper.pid, True), walls.Watch(pids[0].pid, True)
+            by_ps, spinner = walls.Watch(sleeper.pid), walls.Watch(pids[0].pid)
+            by_ps.linux = spinner.linux = False
             for seconds in (1.0, 2.0):
                 by_ps.look(seconds)
                 spinner.look(seconds)
@@ -835,3 +845,14 @@ def test_the_resource_limits_are_those_of_the_page():
     assert (memory, file_size, core, descriptors) == (1 << 30, (16 << 20) + 1, 0, walls.DESCRIPTORS)
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
     assert stack in (1000000 << 10, hard)
+
+
+@linux
+@pytest.mark.parametrize("tier", TIERS)
+def test_nothing_needs_another_program_to_look_at_a_test(tier, monkeypatch):
+    """A slim image has no `ps`."""
+    refusing = "import subprocess\nsubprocess.run = subprocess.Popen = None\n"
+    monkeypatch.setattr(sandbox, "_START", refusing + sandbox._START)
+    program = "import time\ntime.sleep(0.3)\nprint(input())"  # long enough to be looked at
+    results = worker_in(tier, lambda worker: outputs(worker, program, [b"1\n"]))
+    assert [r.stdout for r in results] == [b"1\n"]

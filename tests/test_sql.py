@@ -31,21 +31,10 @@ import sql_calibrate
 from figures.settings import Free, ordered
 from grader import Grader
 from grading import sandbox, sql
-from grading.sql import (
-    EMPTY,
-    FAILS,
-    OPEN,
-    UNTRIED,
-    Bench,
-    Form,
-    cell_f1,
-    close,
-    extract_sql,
-    is_query,
-    same_rows,
-    tied,
-    worth,
-)
+from grading.extract import extract_sql
+from grading.sql import EMPTY, FAILS, OPEN, UNTRIED, Bench, worth
+from grading.sql_compare import Answer, cell_f1, close, matches, same_rows, tied
+from grading.sql_form import Form, is_query
 from records import Folder
 from sql_calibrate import score
 from swarm import Slot
@@ -348,6 +337,16 @@ def by_hand(gold: list[tuple[Any, ...]], rows: list[tuple[Any, ...]]) -> int:
     return max(sum(all(map(like, a, b)) for a, b in zip(short, order, strict=True)) for order in orders)
 
 
+def is_passed_on(column: Any) -> bool:
+    """Whether being close is passed on from one number of a column to the next."""
+    numbers = [value for value in column if isinstance(value, int | float)]
+    return all(close(a, c) for a, b, c in itertools.product(numbers, repeat=3) if close(a, b) and close(b, c))
+
+
+def has_large_integers(column: Any) -> bool:
+    return any(isinstance(value, int) and value >= B for value in column)
+
+
 CELLS = st.one_of(st.none(), st.sampled_from([0, 1, 0.0, 0.7e-6, 1.4e-6, 2.1e-6, 1.0, "0", "a", b"a"]))
 B = 10**15  # where rounding may change a float by a thousand, and an integer by nothing
 LARGE = st.sampled_from([B, B + 1, B + 1_999, float(B), B + 700.0, B + 1500.0, float("inf"), 2**62, 2.0**62, 2**62 + 1])
@@ -367,10 +366,18 @@ def test_rows_and_cells_pair_up_as_well_as_they_can(gold, rows, moves, alike):
     elif gold and rows and len(gold[0]) != len(rows[0]):
         assert not same_rows(gold, rows)
         return
-    assert same_rows(gold, rows) is (len(gold) == len(rows) and by_hand(gold, rows) == len(gold))
+    found, best = same_rows(gold, rows), len(gold) == len(rows) and by_hand(gold, rows) == len(gold)
+    columns = list(zip(*gold, *rows, strict=True)) if gold and rows else []
+    linked = [column for column in columns if not is_passed_on(column)]
+    sure = not linked or (len(linked) == 1 and not has_large_integers(linked[0]))
+    assert found is best if sure else best or not found
+    assert found is same_rows(rows, gold)
     ones = [[(value,) for row in side for value in row][:5] for side in (gold, rows)]
     if all(ones):
-        assert cell_f1(*ones) == pytest.approx(2 * by_hand(*ones) / (len(ones[0]) + len(ones[1])))
+        f1, most = cell_f1(*ones), 2 * by_hand(*ones) / (len(ones[0]) + len(ones[1]))
+        values = [value for side in ones for (value,) in side]
+        sure = is_passed_on(values) or not has_large_integers(values)
+        assert f1 == pytest.approx(most) if sure else f1 <= most + 1e-9
     assert cell_f1(gold, rows) == cell_f1(rows, gold)
 
 
@@ -389,7 +396,7 @@ def test_a_hostile_result_costs_the_host_little(n):
         ([(0.0,)] * n, [(i * step,) for i in range(n)], False, 5 / 6),
         ([(i * step,) for i in range(n)], [(i * step + 0.9e-6,) for i in range(n)], True, 1.0),
         (spread, moved(spread), True, 1.0),
-        (pairs, moved(pairs), False, 1.0),  # perhaps the same: beyond the bound nobody looks
+        (pairs, moved(pairs), False, 1.0),  # perhaps the same: nobody looks for the best pairing
         ([(0.0, 0.0), (0.9e-6, 0.9e-6)] * (n // 2), [(0.9e-6, 0.0), (1.8e-6, -0.9e-6)] * (n // 2), False, 1.0),
         ([(B + i,) for i in range(n)], [(float(B + i),) for i in range(n)], True, 1.0),
         ([(B + i,) for i in range(n)], [(B + i + 0.5,) if i % 2 else (B + i,) for i in range(n)], True, 1.0),
@@ -401,19 +408,15 @@ def test_a_hostile_result_costs_the_host_little(n):
         assert same_rows(gold, rows) is same
         assert cell_f1(gold, rows) == pytest.approx(f1, abs=1e-3)
         blocks = [(i, i + 2) for i in range(0, len(gold), 2)]
-        sql.matches(sql.Answer(gold, blocks), rows)
+        matches(Answer(gold, blocks), rows)
     assert time.process_time() - began < 20 * n / 26_000 + 5  # it takes a third of that
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 200 << 10  # KiB
 
 
-def test_up_to_32_like_rows_are_paired_as_well_as_they_can():
-    rng = random.Random(1)
-    places = [(i % 6 * 0.9e-6, i // 6 * 0.9e-6) for i in range(32)]
-    for _ in range(20):
-        rows = [(a + rng.choice((0, 0.95e-6)), b + rng.choice((0, 0.95e-6))) for a, b in places]
-        rng.shuffle(rows)
-        assert same_rows(places, rows) and same_rows(rows, places)
-        assert not same_rows([*places, (9.0, 9.0)], [*rows, (0.0, 0.0)])
+def test_what_pairing_in_sorted_order_gives_up():
+    gold, rows = [(0.0, 0.9e-6), (0.9e-6, 0.0)], [(0.95e-6, 1.8e-6), (-0.09e-6, -0.9e-6)]
+    assert by_hand(gold, rows) == 2 and not same_rows(gold, rows)
+    assert not same_rows([(B,), (B + 1,), (B - 1.0,)], [(B,), (B + 1,), (B + 2.0,)])
 
 
 def test_cells_are_counted_wherever_they_stand():
@@ -693,9 +696,9 @@ def test_ties_are_found_as_by_trying_every_order(table, limit, ordered):
     results = {tuple((v,) for _, v in order[:limit]) for order in orders}
     assert same_rows(up, down) is (len({tuple(sorted(rows)) for rows in results}) == 1)
     if ordered and same_rows(up, down):
-        answer = sql.Answer(up, tied(up, down))
+        answer = Answer(up, tied(up, down))
         for rows in itertools.permutations(up):
-            assert sql.matches(answer, list(rows)) is (rows in results)
+            assert matches(answer, list(rows)) is (rows in results)
 
 
 SHAPES = [

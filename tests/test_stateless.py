@@ -3,27 +3,26 @@
 
 import ast
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from grading import sandbox, stateless
-from tests.test_sandbox import TIERS, call, outputs, worker_in
+from grading import protocol, stateless
+from tests.test_sandbox import BEST, TIERS, call, outputs, worker_in
 
 ROOT = Path(__file__).parent.parent
 F = ["__value__ = f()"] * 3
 
 
-def together_and_alone(programs_and_pieces, tier="full", **limits):
+def together_and_alone(programs_and_pieces, tier=BEST, **limits):
     """For each program: [(outcome, status, stdout, cpu_seconds)] of its calls, asked at once, and asked one at a time."""
 
     async def work(worker):
         found = []
         for program, pieces in programs_and_pieces:
             inputs = [call(piece) for piece in pieces]
-            together = await outputs(worker, program, inputs, sandbox.MODULE, **limits)
-            alone = [(await outputs(worker, program, [one], sandbox.MODULE, **limits))[0] for one in inputs]
+            together = await outputs(worker, program, inputs, protocol.MODULE, **limits)
+            alone = [(await outputs(worker, program, [one], protocol.MODULE, **limits))[0] for one in inputs]
             found.append((together, alone))
         return found
 
@@ -36,7 +35,7 @@ def verdicts(results):
 
 def shared(results):
     """Was it one process? Then its time is split evenly, to the last digit."""
-    if sys.version_info[:2] > stateless.TRIED:
+    if not stateless.is_known():
         pytest.skip("nothing shares a process under a Python that has not been looked at")
     return len(results) > 1 and len({r.cpu_seconds for r in results}) == 1 and results[0].cpu_seconds > 0
 
@@ -81,6 +80,9 @@ REMEMBERS = {  # each would answer differently the second time, if the first cal
     "in a loop": "for seen in ([],):\n    pass\ndef f():\n    seen.append(1)\n    return len(seen)",
     "matched": "match [1, 2]:\n    case [*seen]:\n        pass\ndef f():\n    seen.append(1)\n    return len(seen)",
     "annotated": "seen: list = list()\ndef f():\n    seen.append(1)\n    return len(seen)",
+    "annotate": "def f(x: [1].append(1) = 0):\n    d = f.__annotate__.__defaults__ or ((),)\n    f.__annotate__.__defaults__ = ((*d[0], 1),)\n    return len(d[0])",
+    "annotate, of its own making": "from typing import List, Union\ndef f(*x):\n    def __annotate__(x=(1,)):\n        return List[Union[int, str]]\n    return __annotate__() is __annotate__()",
+    "annotate, by call": "import typing\ndef f(x: typing.overload(lambda: 0) = 0):\n    n = len(typing.get_overloads(f))\n    f.__annotate__(1)\n    return n",
     "annotations": "def f(x: [] = 0):\n    f.__annotations__['x'].append(1)\n    return len(f.__annotations__['x'])",
     "caught error": "def g():\n    return 1\ntry:\n    raise ValueError([])\nexcept ValueError as error:\n    seen = error.args[0]\ndef f():\n    seen.append(1)\n    return len(seen)",
     # by way of frames and code, whose names do not begin with an underscore
@@ -172,15 +174,16 @@ def test_memory_and_timeouts_are_told_as_of_calls_made_alone() -> None:
     async def work(worker):
         program = "def spin():\n    while 1: pass\ndef f(x):\n    return x\n"
         inputs = [call("__value__ = spin()")] * 3 + [call(f"__value__ = f({k})") for k in range(80)]
-        return await outputs(worker, program, inputs, sandbox.MODULE, cpu_seconds=0.1)
+        return await outputs(worker, program, inputs, protocol.MODULE, cpu_seconds=0.1)
 
-    assert [r.outcome for r in worker_in("full", work)] == ["timeout"] * 3 + ["not_run"] * 80
+    assert [r.outcome for r in worker_in(BEST, work)] == ["timeout"] * 3 + ["not_run"] * 80
 
 
 SHARES = {  # ways to write a function that a model has
     "docstring": '"""Doubles."""\ndef f(x: int = 2) -> int:\n    """Twice."""\n    return x * 2',
     "optional": "def f(x: int | None = None) -> list[int] | None:\n    return [x] if x else None",
     "typing": "import typing\nfrom typing import List, Optional\ndef f(x: Optional[List[int]] = None) -> typing.List[int]:\n    return x or []",
+    "many annotations": "from typing import Any, Dict, List, Tuple\nfrom collections.abc import Iterable\ndef g(x: Iterable[Any], y: 'later' = 1, *more: Dict[str, Tuple[int, ...]]) -> List[int]:\n    return [y]\ndef f(x: list[int] = ()) -> Any:\n    return g(x)",
     "future": "from __future__ import annotations\ndef f(x: nothing_of_the_kind = 1) -> int:\n    return x",
     "constants": "MOD = 10**9 + 7\nA, B = 1, 2\nBIG = MOD * 2\ndef f():\n    return (A + B) * BIG % MOD",
     "helpers": "import math\nfrom collections import Counter, defaultdict, deque\ndef _gcd(a, b):\n    return math.gcd(a, b)\ndef f():\n    seen = defaultdict(list)\n    seen[_gcd(4, 6)].append(Counter('aab').most_common(1))\n    return dict(seen), list(deque([1, 2], maxlen=1))",

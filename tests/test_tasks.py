@@ -30,6 +30,8 @@ import tasks
 from faults import TaskError
 from grading.grade import CLIP, LETTERS, OUTCOMES, clip
 from tasks import load
+from tasksets import code_contests, own
+from tasksets.mbpp import MBPP, MBPP_REVISION
 from tasksets.task import About, Task, Test, card, from_card
 from tests.support import hub
 
@@ -88,7 +90,7 @@ def contest(tmp_path, monkeypatch):
         for split, rows in (("test", test), ("valid", valid)):
             paths.append(tmp_path / f"{split}-00000-of-00001.parquet")
             pq.write_table(pa.Table.from_pylist(list(rows), CONTEST), paths[-1])
-        monkeypatch.setattr(tasks, "fetch", lambda *_: paths)
+        monkeypatch.setattr("tasksets.code_contests.fetch", lambda *_: paths)
 
     return write
 
@@ -105,7 +107,7 @@ def write_mbpp(folder: Path) -> dict[str, Path]:
 @pytest.fixture
 def mbpp(tmp_path, monkeypatch):
     paths = list(write_mbpp(tmp_path).values())
-    monkeypatch.setattr(tasks, "fetch", lambda *_: paths)
+    monkeypatch.setattr("tasksets.mbpp.fetch", lambda *_: paths)
 
 
 def write_rows(path: Path, *rows: Any) -> str:
@@ -270,6 +272,15 @@ def test_tasks_come_one_at_a_time_and_about_is_there_with_the_first(contest):
     assert list(stream) == []
 
 
+def test_what_config_json_holds_of_a_set():
+    stream = load("toy")
+    next(stream)
+    assert json.loads(json.dumps(stream.about.row())) == {
+        "source": "toy", "revision": None, "licence": "Apache-2.0", "tasks": 3, "left_out": {}, "notes": [],
+        "overlap": {"tests": 0, "tasks": 0}, "repaired_statements": 0, "median_rating": None,
+    }  # fmt: skip
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_one_line(monkeypatch):
     monkeypatch.setattr(tasks.tempfile, "TemporaryFile", lambda: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb", 0))
@@ -400,7 +411,7 @@ def test_a_hidden_test_whose_input_is_visible_is_dropped_and_counted(contest):
 
 def test_interactive_problems_are_told_from_those_that_only_sound_so():
     rows = [json.loads(line) for line in (DATA / "interactive.jsonl").read_text(encoding="utf-8").splitlines()]
-    found = {row["name"].split(".")[0] for row in rows if tasks._INTERACTIVE.search(row["text"])}
+    found = {row["name"].split(".")[0] for row in rows if code_contests._INTERACTIVE.search(row["text"])}
     assert found == {"1586_D", "1599_H", "1617_D2", "680_C", "1534_E"}
     assert found == {row["name"].split(".")[0] for row in rows if row["interactive"]}
 
@@ -424,7 +435,7 @@ def test_interactive_problems_are_told_from_those_that_only_sound_so():
     ],
 )
 def test_what_counts_as_interactive(statement, interactive):
-    assert bool(tasks._INTERACTIVE.search(statement)) is interactive
+    assert bool(code_contests._INTERACTIVE.search(statement)) is interactive
 
 
 def case(name: str) -> dict[str, Any]:
@@ -471,7 +482,7 @@ def test_DA07_statements_are_repaired_and_tests_are_not(contest):
 @given(st.text())
 def test_repair_undoes_the_wrong_decoding_of_any_text(text):
     wrong = "".join(bytes([b]).decode("cp1252") if b not in b"\x81\x8d\x8f\x90\x9d" else chr(b) for b in text.encode())
-    assert tasks._repaired(wrong) == text
+    assert code_contests._repaired(wrong) == text
 
 
 @given(st.lists(st.text(), min_size=1), st.lists(st.text(), min_size=1))
@@ -492,7 +503,8 @@ BIG = """
 import sys
 from pathlib import Path
 import tasks
-tasks.fetch = lambda *_: sorted(Path(sys.argv[1]).glob("*.parquet"))
+from tasksets import code_contests
+code_contests.fetch = lambda *_: sorted(Path(sys.argv[1]).glob("*.parquet"))
 number = 0
 for task in tasks.load("code_contests", spare=sys.argv[2] == "spare"):
     number += 1
@@ -575,13 +587,13 @@ def ask(source: str, revision: str = "", **env: str) -> dict[str, Any]:
 @pytest.mark.slow
 def test_one_pinned_download_then_the_cache_then_no_network_at_all(tmp_path):
     home = {"HF_HOME": str(tmp_path / "home")}
-    repos = {tasks.MBPP: hub.Repo(tasks.MBPP_REVISION, write_mbpp(tmp_path))}
-    repos[tasks.MBPP].files["full/prompt-00000-of-00001.parquet"] = tmp_path / "train-00000-of-00001.parquet"
+    repos = {MBPP: hub.Repo(MBPP_REVISION, write_mbpp(tmp_path))}
+    repos[MBPP].files["full/prompt-00000-of-00001.parquet"] = tmp_path / "train-00000-of-00001.parquet"
     with hub.serve(repos) as server:
         first = ask("mbpp-bundle", HF_ENDPOINT=server.url, **home)
         fetched = [line for line in server.requests if line.startswith("GET") and "/resolve/" in line]
-        assert first["revision"] == tasks.MBPP_REVISION and len(first["ids"]) == 8
-        assert all(tasks.MBPP_REVISION in line for line in server.requests if tasks.MBPP in line)
+        assert first["revision"] == MBPP_REVISION and len(first["ids"]) == 8
+        assert all(MBPP_REVISION in line for line in server.requests if MBPP in line)
         assert sorted(line.rsplit("/", 1)[1].split("-")[0] for line in fetched) == ["test", "train", "validation"]
         server.requests.clear()
         assert ask("mbpp-bundle", HF_ENDPOINT=server.url, **home) == first
@@ -592,10 +604,10 @@ def test_one_pinned_download_then_the_cache_then_no_network_at_all(tmp_path):
 @pytest.mark.slow
 def test_a_mirror_without_the_pin_names_the_flag_and_another_revision_is_recorded(tmp_path):
     other = "1" * 40
-    with hub.serve({tasks.MBPP: hub.Repo(other, write_mbpp(tmp_path))}) as server:
+    with hub.serve({MBPP: hub.Repo(other, write_mbpp(tmp_path))}) as server:
         env = {"HF_ENDPOINT": server.url, "HF_HOME": str(tmp_path / "home")}
         said = ask("mbpp-bundle", **env)["error"]
-        assert tasks.MBPP_REVISION in said and said.endswith("name one that it has with --revision")
+        assert MBPP_REVISION in said and said.endswith("name one that it has with --revision")
         assert ask("mbpp-bundle", "main", **env)["revision"] == other
         said = ask("code_contests", **env)["error"]
         assert "no data set deepmind/code_contests" in said and "HF_ENDPOINT" in said and "HF_TOKEN" in said
@@ -612,7 +624,7 @@ def test_an_unreachable_hub_is_one_line_and_a_cached_set_does_without_it(tmp_pat
     nowhere = {"HF_ENDPOINT": "http://127.0.0.1:9"}
     said = ask("mbpp-bundle", **nowhere, **home)["error"]
     assert "http://127.0.0.1:9" in said and "HF_ENDPOINT" in said and "\n" not in said
-    with hub.serve({tasks.MBPP: hub.Repo(tasks.MBPP_REVISION, write_mbpp(tmp_path))}) as server:
+    with hub.serve({MBPP: hub.Repo(MBPP_REVISION, write_mbpp(tmp_path))}) as server:
         first = ask("mbpp-bundle", HF_ENDPOINT=server.url, **home)
     assert ask("mbpp-bundle", **nowhere, **home) == first
 
@@ -621,7 +633,7 @@ def test_an_unreachable_hub_is_one_line_and_a_cached_set_does_without_it(tmp_pat
 def test_a_split_that_is_not_whole_is_not_taken_for_the_data_set(tmp_path):
     files = write_mbpp(tmp_path)
     files["full/test-00000-of-00002.parquet"] = files.pop("full/test-00000-of-00001.parquet")
-    with hub.serve({tasks.MBPP: hub.Repo(tasks.MBPP_REVISION, files)}) as server:
+    with hub.serve({MBPP: hub.Repo(MBPP_REVISION, files)}) as server:
         said = ask("mbpp-bundle", HF_ENDPOINT=server.url, HF_HOME=str(tmp_path / "home"))["error"]
     assert "has 1 files like full/test-*, not all it should" in said
 
@@ -629,8 +641,8 @@ def test_a_split_that_is_not_whole_is_not_taken_for_the_data_set(tmp_path):
 def test_a_download_that_is_no_parquet_file_is_one_line(tmp_path, monkeypatch):
     broken = tmp_path / "test-00000-of-00001.parquet"
     broken.write_bytes(b"PAR1 and then nothing")
-    monkeypatch.setattr(tasks, "fetch", lambda *_: [broken])
-    for name in ("code_contests", "mbpp-bundle"):
+    for name, module in (("code_contests", "code_contests"), ("mbpp-bundle", "mbpp")):
+        monkeypatch.setattr(f"tasksets.{module}.fetch", lambda *_: [broken])
         with pytest.raises(TaskError, match="is it a whole parquet file"):
             next(load(name))
     pq.write_table(pa.table({"name": ["x"]}), broken)
@@ -757,7 +769,7 @@ def test_functions_that_cannot_be_used_are_counted(tmp_path, monkeypatch):
     ]
     path = tmp_path / "train-00000-of-00001.parquet"
     pq.write_table(pa.Table.from_pylist(rows), path)
-    monkeypatch.setattr(tasks, "fetch", lambda *_: [path])
+    monkeypatch.setattr("tasksets.mbpp.fetch", lambda *_: [path])
     stream = load("mbpp-bundle", bundle=1)
     assert len(list(stream)) == 1
     assert stream.about.left_out == {
@@ -915,9 +927,9 @@ def test_lines_end_at_newlines_alone_and_odd_characters_survive(tmp_path):
 
 
 def test_the_row_is_documented_field_by_field():
-    lines = inspect.cleandoc(tasks.own.__doc__ or "").splitlines()
+    lines = inspect.cleandoc(own.own.__doc__ or "").splitlines()
     documented = {line.split()[0] for line in lines if line[:1].strip()}
-    assert set(tasks.FIELDS) <= documented
+    assert set(own.FIELDS) <= documented
 
 
 @pytest.mark.parametrize(

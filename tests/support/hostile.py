@@ -250,7 +250,7 @@ hunting(
     "read_the_graders_own_folder",
     """
     import importlib
-    for name in ("grader", "grading", "grading.sandbox", "grading.walls", "tasks", "hostile", "tests.support.hostile", "__main__"):
+    for name in ("grader", "grading", "grading.sandbox", "grading.worker", "grading.supervise", "grading.running", "grading.plain", "grading.protocol", "grading.walls", "tasks", "hostile", "tests.support.hostile", "__main__"):
         try:
             module = sys.modules.get(name) or importlib.import_module(name)
         except BaseException:

@@ -5,7 +5,7 @@ A data set is a name, a revision (the commit that it stands at) and files under 
     with serve({"deepmind/code_contests": Repo(PIN, {"data/test-00000-of-00001.parquet": path})}) as hub:
         ... HF_ENDPOINT=hub.url ...
 
-By hand, with the revisions that tasks.py pins (a folder stands for all files in it):
+By hand, with the revisions that are pinned (a folder stands for all files in it):
 
     python tests/support/hub.py deepmind/code_contests data/test-00000-of-00001.parquet=FILE \\
         google-research-datasets/mbpp full=FOLDER
@@ -144,9 +144,10 @@ def main() -> None:
     args = parser.parse_args()
 
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-    import tasks
+    from tasksets.code_contests import CODE_CONTESTS, CODE_CONTESTS_REVISION
+    from tasksets.mbpp import MBPP, MBPP_REVISION
 
-    pins = {tasks.CODE_CONTESTS: tasks.CODE_CONTESTS_REVISION, tasks.MBPP: tasks.MBPP_REVISION}
+    pins = {CODE_CONTESTS: CODE_CONTESTS_REVISION, MBPP: MBPP_REVISION}
     repos: dict[str, Repo] = {}
     for word in args.what:
         if "=" not in word:

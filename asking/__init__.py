@@ -1,0 +1,1 @@
+"""What asks: where, in which fields, what came back, what a failure means, what is written down."""

@@ -1,0 +1,58 @@
+"""An event: a line of events.jsonl, from which costs, slots and what may have been billed for nothing are counted.
+
+    sent        a request begins: request (counted from 1 in each start), seed, tries
+    answered    it brought a reply: the same, tokens, latency_seconds
+    retry       it brought none, and is sent again: the same, status, error, possibly_billed, wait_seconds
+    refused     the server finds the prompt too long: the same, status, error
+    fault       it is given up, or ends the run: the same, status, error, possibly_billed, kind (of EndpointFault)
+    probe       a server answered before the first draw: url, tokens
+    waiting     one does not yet: error, wait_seconds
+    start, end  of a command: code and seconds at the end
+    slots       how full the slots were: slots, and slot-seconds by what they were spent on
+    grader      graded (programs that ran) and repeated (equal ones that took the verdict of an earlier one)
+    regraded    name, programs
+
+Left out: what was asked and answered; that stands in the attempts.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Required, TypedDict
+
+Name = Literal["sent", "answered", "retry", "refused", "fault", "probe", "waiting", "start", "end", "slots", "grader",
+               "regraded"]  # fmt: skip
+
+
+class Tokens(TypedDict, total=False):
+    """None where the server did not count them."""
+
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+class Event(Tokens, total=False):
+    """One line; which fields it has follows from its name. `time` is added as it is written."""
+
+    event: Required[Name]
+    time: float  # seconds since 1970
+    request: int
+    seed: int
+    tries: int  # of this request, from 1
+    status: int | None  # of HTTP, where there was an answer
+    error: str
+    possibly_billed: bool
+    wait_seconds: float
+    latency_seconds: float  # of the try that was answered
+    url: str
+    kind: str
+    code: int
+    seconds: float
+    slots: int
+    busy_slot_seconds: float
+    retrying_slot_seconds: float
+    grading_slot_seconds: float
+    work_slot_seconds: float
+    name: str
+    programs: int
+    graded: int
+    repeated: int

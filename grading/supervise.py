@@ -1,0 +1,432 @@
+"""The life of a program process: one program from its compilation to its last test, each in a process forked for it.
+
+Trusted: it holds the program compiled, watches over the test process, says how that ended, and copies what it left
+without looking inside (of several values, it reads how long each is).
+
+A test process is a copy of this one, freed memory included, and a program can read all of its own. So what goes in and
+out passes through memory that a fork leaves out, and nothing else holds a byte of it: a test finds no input, output or
+call of an earlier one. Lengths, outcomes and times it may find. Of a module that can keep nothing from one call to the
+next (stateless.py) one test process makes several calls: such a module cannot read memory either, and its calls are
+looked at before the fork. If anything but values and plain errors comes of that, each is made again by itself.
+
+Left out: how the program runs (running.py), what encloses it (walls.py), what is right (nobody here knows).
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # signal itself would bring in half the library
+import errno
+import gc
+import mmap
+import os
+import resource
+import select
+import sys
+import time
+from collections import namedtuple
+
+from grading import protocol, running, stateless, walls
+from grading.running import compiled, taken_apart, write_all
+from grading.scratch import Gone, Scratch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # a worker does without
+    from types import CodeType
+
+_Limits = namedtuple("_Limits", "cpu_seconds asleep_seconds wall_seconds memory_bytes output_bytes timeouts")
+EMPTY_SLATE = bytes(4096)  # not compiled yet
+CLEAN_SLATE = b"\1" + bytes(4095)  # compiled, and no failure yet
+HELD_BYTES = 1 << 18  # results that wait to be sent together
+COMING_BYTES = 1 << 16  # of an input on its way to the file that a test reads it from
+# The most calls that one test process makes, of so many bytes or one more, and the CPU seconds that it may take.
+_SHARED, _SHARED_BYTES, _SHARED_SECONDS = 64, 1 << 18, 0.5
+_PLAIN_ENDS = {protocol.ENDED, protocol.RUNTIME_ERROR, protocol.BAD_VALUE}  # of calls that share a process
+_BELIEVED = {protocol.MEMORY_LIMIT, protocol.MISSING_MODULE, protocol.FORBIDDEN, protocol.BAD_VALUE,
+             protocol.SYNTAX_ERROR}  # of what stands on the slate  # fmt: skip
+_LOOK_SECONDS = 0.05  # how soon, and in tiers that need it how often, a running program is looked at
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+_MEMORY_AT_START = resource.getrlimit(resource.RLIMIT_AS)[1]
+_CHILD_ENDED = {_signal.SIGCHLD}
+
+# Standard modules that are loaded before the fork when the program names them, so that its tests share the work.
+_WARM = frozenset(
+    "abc array ast bisect calendar cmath collections contextlib copy dataclasses datetime decimal enum fractions "
+    "functools hashlib heapq io itertools json math numbers operator os queue random re statistics string struct sys "
+    "textwrap threading time traceback types typing unicodedata".split()
+)
+
+
+def _warm_up(names: set[str]) -> None:
+    """Import without the after-fork hooks: a fork runs all of them, and none matters to a process with one thread."""
+    real, os.register_at_fork = os.register_at_fork, lambda **hooks: None
+    try:
+        for name in names:
+            if name not in sys.modules:
+                __import__(name)
+    finally:
+        os.register_at_fork = real
+    if "random" in sys.modules:
+        sys.modules["random"].seed(0)  # the same program draws the same numbers whenever it is graded
+
+
+def _read_exact(fd: int, size: int) -> bytes:
+    data = os.read(fd, size) if size else b""
+    if len(data) == size:
+        return data
+    parts, have = [data], len(data)
+    while have < size:
+        if not parts[-1]:
+            os._exit(0)  # the host has gone
+        parts.append(os.read(fd, min(size - have, 1 << 20)))
+        have += len(parts[-1])
+    return b"".join(parts)
+
+
+_LAST_WORDS = (b"open", b"Writer", b"Wrapper", b"IO", b"__del__", b"finally", b"ctypes")  # what may print at the end
+
+
+class Outbox:
+    """Results, until they are sent together. Where they may not wait, what has gone is overwritten."""
+
+    def __init__(self, fd: int, held: memoryview, may_wait: bool) -> None:
+        self.fd, self.held, self.may_wait = fd, held, may_wait
+        self.used = 0
+
+    def put(self, outcome: int, status: int, ran: int, cpu: float, stdout: bytes) -> None:
+        self._begin(outcome, status, ran, cpu, len(stdout))
+        view = memoryview(stdout)
+        while view:
+            size = min(len(view), len(self._free()))
+            self._free()[:size] = view[:size]
+            self.used += size
+            view = view[size:]
+
+    def put_file(self, outcome: int, status: int, cpu: float, out: int, size: int) -> None:
+        """The same with the first so many bytes of a file, which go through no other memory."""
+        self._begin(outcome, status, 1, cpu, size)
+        os.lseek(out, 0, 0)
+        while size:
+            have = os.readv(out, [self._free()[:size]])
+            if not have:
+                os._exit(1)  # somebody has shortened it meanwhile
+            self.used += have
+            size -= have
+
+    def _begin(self, outcome: int, status: int, ran: int, cpu: float, size: int) -> None:
+        if self.used + protocol.RESULT.size + size > HELD_BYTES:
+            self.flush()
+        protocol.RESULT.pack_into(self.held, self.used, protocol.RESULT_MAGIC, outcome, status, ran, cpu, size)
+        self.used += protocol.RESULT.size
+
+    def _free(self) -> memoryview:
+        """Where more of an answer may be put: never empty."""
+        if self.used == HELD_BYTES:
+            self.flush()
+        return self.held[self.used :]
+
+    def flush(self) -> None:
+        write_all(self.fd, self.held[: self.used])
+        if not self.may_wait:
+            self.held[: self.used] = bytes(self.used)
+        self.used = 0
+
+
+class ProgramProcess:
+    """One program from its compilation to its last test."""
+
+    def __init__(self, fd: int, enclosure: walls.Walls, slate: mmap.mmap) -> None:
+        self.fd, self.enclosure, self.slate = fd, enclosure, slate
+        # Inputs pass through here, and results wait here to be sent together. What one test has read and printed is
+        # not for the next to find, so this memory stays with the parent at a fork; where that cannot be had, nothing
+        # waits, and what has gone through is overwritten.
+        apart = mmap.mmap(-1, COMING_BYTES + HELD_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.may_wait = hasattr(mmap, "MADV_DONTFORK")
+        if self.may_wait:
+            apart.madvise(mmap.MADV_DONTFORK)
+        self.coming = memoryview(apart)[:COMING_BYTES]
+        self.outbox = Outbox(fd, memoryview(apart)[COMING_BYTES:], self.may_wait)
+        self.scratch = Scratch(may_be_shut=enclosure.tier == "limits")
+        self.code: CodeType | int = protocol.SYNTAX_ERROR  # or the outcome that stands in its place
+        self.mode = protocol.MAIN
+        self.limits = _Limits(0.0, 0.0, 0.0, 0, 0, 0)
+        self.timeouts = 0
+        self.names: frozenset[str] | None = None  # of a module that lets several calls share a test process
+        self.test_pid = 0  # the process id of the test process, while there is one
+        self.fork = os.fork if enclosure.tier == "limits" else walls.fork
+        self.input_ready = select.poll()
+        self.input_ready.register(fd, select.POLLIN)
+
+    def run(self) -> None:
+        magic, self.mode, *limits, size = protocol.JOB.unpack(_read_exact(self.fd, protocol.JOB.size))
+        if magic != protocol.JOB_MAGIC:
+            os._exit(1)
+        self.limits = _Limits(*limits)
+        source = _read_exact(self.fd, size)
+        # The tests inherit the hard limit: should all else fail to stop one, the kernel does. It counts what this
+        # process takes too, which is less than a millisecond for a test.
+        soft = max(1, int(self.limits.cpu_seconds) + 1)
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, soft + 60))
+        _limit_softly(self.limits.memory_bytes)
+        self.code = compiled(source)
+        resource.setrlimit(resource.RLIMIT_CPU, (soft + 60, soft + 60))
+        _limit_softly(resource.RLIM_INFINITY)
+        self.last_words = self.mode == protocol.MAIN and any(word in source for word in _LAST_WORDS)
+        self.own_source = source if any(word in source for word in (b"__file__", b"argv", b"getsource")) else b""
+        del source
+        if not isinstance(self.code, int):
+            codes = stateless.codes_in(self.code)
+            _warm_up(stateless.imported(codes) & _WARM)
+            if self.mode == protocol.MODULE:
+                self.names = stateless.names_of(codes)
+        gc.freeze()
+        self.slate[0] = 1  # compiled: from here on a death is not the program's doing
+        if self.enclosure.tier == "limits":
+            _signal.signal(_signal.SIGTERM, self.give_up)
+        else:
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, _CHILD_ENDED)
+        self.scratch.empty()
+        self.serve()
+
+    def give_up(self, *_: object) -> None:
+        """The host has hung up: take the test process along, and leave no orphan for others to collect."""
+        try:
+            if self.test_pid:
+                os.kill(self.test_pid, 9)
+                os.waitpid(self.test_pid, 0)
+        finally:
+            os._exit(1)
+
+    def serve(self) -> None:
+        """Answer each test with a result, until the host says that there are no more."""
+        inputs: list[bytes] = []  # that have come and are not answered
+        code, more = self.code, True
+        while more or inputs:
+            try:
+                while more and (not inputs or (self.has_room_beside(inputs) and self.input_ready.poll(0))):
+                    (size,) = protocol.TEST.unpack(_read_exact(self.fd, protocol.TEST.size))
+                    more = size != protocol.END
+                    if more:
+                        inputs.append(self.take(size))
+                if isinstance(code, int):
+                    for _ in inputs:
+                        self.answer(code)
+                elif len(inputs) < 2 or self.has_timed_out() or not self.share(code, inputs):
+                    for data in inputs:
+                        if self.has_timed_out():
+                            self.answer(protocol.NOT_RUN)
+                        else:
+                            self.test(code, data)
+            except (OSError, Gone) as why:
+                self.answer(protocol.FAULT, status=int(isinstance(why, Gone)), ran=1, stdout=f"{why}".encode())
+                self.outbox.flush()
+                os._exit(1)
+            inputs.clear()
+            if not self.may_wait or not more or not self.input_ready.poll(0):
+                self.outbox.flush()
+
+    def take(self, size: int) -> bytes:
+        """An input that has come: of calls that may share a process its bytes, else b"", and it is in descriptor 0."""
+        if self.names is not None:
+            return _read_exact(self.fd, size)
+        runs = not isinstance(self.code, int)
+        if runs:
+            self.file(0)
+        while size:
+            have = os.readv(self.fd, [self.coming[:size]])
+            if not have:
+                os._exit(0)  # the host has gone
+            if runs:
+                write_all(0, self.coming[:have])
+            if not self.may_wait:
+                self.coming[:have] = bytes(have)
+            size -= have
+        if runs:
+            os.lseek(0, 0, 0)
+        return b""
+
+    def has_room_beside(self, inputs: list[bytes]) -> bool:
+        """May one more call share a process with these?"""
+        return self.names is not None and len(inputs) < _SHARED and sum(map(len, inputs)) < _SHARED_BYTES
+
+    def answer(self, outcome: int, status: int = 0, ran: int = 0, cpu: float = 0.0, stdout: bytes = b"") -> None:
+        self.timeouts += outcome == protocol.TIMEOUT
+        self.outbox.put(outcome, status, ran, cpu, stdout)
+
+    def has_timed_out(self) -> bool:
+        """So often that nothing more of it is run."""
+        return bool(self.limits.timeouts) and self.timeouts >= self.limits.timeouts
+
+    def test(self, code: CodeType, data: bytes) -> None:
+        """Run the program once on this input, or on that in descriptor 0.
+
+        Raises OSError when the machine cannot give what that takes.
+        """
+        if self.names is not None:
+            self.file(0, data)
+        if self.own_source:  # a script finds itself beside it
+            with open("program.py", "wb") as file:
+                file.write(self.own_source)
+        out = self.file(running.VALUE_FD if self.mode == protocol.MODULE else 1)
+        self.conclude(*self.wait(self.start(code, [], out), self.limits), out)
+        self.scratch.empty()
+
+    def share(self, code: CodeType, inputs: list[bytes]) -> bool:
+        """Make all these calls in one process, and answer them. False: nothing is answered, make them one by one."""
+        calls = []
+        for data in inputs:
+            call, given = taken_apart(data)
+            if self.names is None or isinstance(call, int) or not stateless.leaves_only_its_value(call, self.names):
+                return False
+            calls.append((call, given))
+        cpu, asleep, *others = self.limits
+        limits = _Limits(min(cpu, _SHARED_SECONDS), min(asleep, _SHARED_SECONDS), *others)
+        out = self.file(running.VALUE_FD)
+        killed_for, status, usage = self.wait(self.start(code, calls, out), limits)  # it has no name for a file
+        cpu = usage.ru_utime + usage.ru_stime
+        # By itself, a call that takes much memory or fails may be told for it.
+        if killed_for or status or cpu > limits.cpu_seconds or usage.ru_maxrss * _RSS_UNIT > limits.memory_bytes // 4:
+            return False
+        records, at, data = [], 0, os.pread(out, min(os.fstat(out).st_size, limits.output_bytes), 0)
+        while at + running.RECORD.size <= len(data):
+            outcome, size = running.RECORD.unpack_from(data, at)
+            at += running.RECORD.size
+            records.append((outcome, data[at : at + size]))
+            at += size
+        whole = at == len(data) and len(records) == len(inputs)
+        if not whole or {outcome for outcome, _ in records} - _PLAIN_ENDS:
+            return False
+        for outcome, value in records:
+            self.answer(outcome, int(outcome != protocol.ENDED), 1, cpu / len(records), value)
+        return True
+
+    def start(self, code: CodeType, calls: list[tuple[CodeType, bytes]], out: int) -> int:
+        """Fork a test process, which runs the program or makes the calls and writes to descriptor out: its id.
+
+        Without calls, the input is in descriptor 0; a single call is compiled where no later test can find it.
+        """
+        self.slate[:] = CLEAN_SLATE
+        self.test_pid = pid = self.fork()
+        if pid == 0:
+            try:
+                self.enclosure.follow_parent()
+                if self.enclosure.tier == "limits":
+                    _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
+                # flags, locks and owners belong to what was opened: a shared one would tell of an earlier test
+                null = os.open("/dev/null", os.O_RDWR)
+                given = b"" if calls or self.mode == protocol.MAIN else _read_exact(0, os.fstat(0).st_size)
+                for number in (0, 1, 2) if self.mode == protocol.MODULE else (2,):
+                    os.dup2(null, number)
+                self.enclosure.shut(max(2, out), self.limits.memory_bytes, self.limits.output_bytes + 1)
+                if self.mode == protocol.MAIN:
+                    running.run_main(self.slate, code, self.last_words)
+                elif calls:
+                    running.run_calls(self.slate, code, calls)
+                else:
+                    running.run_call(self.slate, code, given)
+            finally:
+                os._exit(99)
+        return pid
+
+    def file(self, number: int, data: bytes = b"") -> int:
+        """A new file under this descriptor, read from its start: in memory, else nameless in the scratch folder.
+
+        Each test has files of its own: a descriptor that two share has one offset.
+        """
+        if self.enclosure.tier != "limits":
+            fd = os.memfd_create("file", 0)
+        else:
+            fd = os.open("file", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            os.unlink("file")
+        if data:
+            write_all(fd, data)
+            os.lseek(fd, 0, 0)
+        os.dup2(fd, number)
+        os.close(fd)
+        return number
+
+    def wait(self, pid: int, limits: _Limits) -> tuple[int, int, resource.struct_rusage]:
+        """Until the test process has ended, or has had its time: (why it was killed or 0, exit status, usage)."""
+        enclosure, started = self.enclosure, time.monotonic()
+        posix_only = enclosure.tier == "limits"
+        pause = min(_LOOK_SECONDS, limits.cpu_seconds, limits.asleep_seconds, limits.wall_seconds)
+        killed_for, watch = 0, None
+        while True:
+            ended = has_ended(pid, pause) if posix_only else _signal.sigtimedwait(_CHILD_ENDED, pause)
+            if ended:
+                done, status, usage = os.wait4(pid, os.WNOHANG)
+                if done:
+                    break
+            wall = time.monotonic() - started
+            watch = watch or walls.Watch(pid)
+            watch.look(wall)
+            left = min(limits.cpu_seconds - watch.computed, limits.asleep_seconds - watch.asleep)
+            left = min(left, limits.wall_seconds - wall)
+            if left <= 0:
+                killed_for = protocol.TIMEOUT
+            elif watch.threads > walls.THREADS + 1:
+                killed_for = protocol.FORBIDDEN
+            elif enclosure.disk_is_shared and not self.scratch.is_small():
+                killed_for = protocol.OUTPUT_LIMIT
+            if killed_for:
+                os.kill(pid, 9)
+                _, status, usage = os.wait4(pid, 0)
+                break
+            pause = _LOOK_SECONDS if enclosure.disk_is_shared else min(max(left, 0.005), 0.25)
+        self.test_pid = 0
+        if posix_only:
+            _end_group(pid)
+        return killed_for, os.waitstatus_to_exitcode(status), usage
+
+    def conclude(self, killed_for: int, status: int, usage: resource.struct_rusage, out: int) -> None:
+        limits = self.limits
+        cpu = usage.ru_utime + usage.ru_stime
+        size = os.fstat(out).st_size
+        hint = self.slate[running.HINT]
+        if killed_for:
+            outcome = killed_for
+        elif cpu > limits.cpu_seconds:
+            outcome = protocol.TIMEOUT
+        elif size > limits.output_bytes:
+            outcome = protocol.OUTPUT_LIMIT
+        elif status == -9 and self.enclosure.tier != "limits":  # it cannot send itself this, so somebody else has
+            raise Gone("a test process was killed from outside (is the machine out of memory?)")
+        elif status == 0:
+            outcome = protocol.ENDED
+        elif hint == protocol.FAULT:  # no space: its own folder is full, or the disk of the machine
+            if self.enclosure.disk_is_shared and self.scratch.disk_is_full():
+                raise OSError(errno.ENOSPC, "the disk that holds the scratch folder is full")
+            outcome = protocol.OUTPUT_LIMIT
+        elif hint in _BELIEVED:
+            outcome = hint
+        elif usage.ru_maxrss * _RSS_UNIT > 0.9 * limits.memory_bytes:
+            outcome = protocol.MEMORY_LIMIT
+        else:
+            outcome = protocol.RUNTIME_ERROR
+        self.timeouts += outcome == protocol.TIMEOUT
+        self.outbox.put_file(outcome, status, cpu, out, min(size, limits.output_bytes))
+
+
+def _limit_softly(memory: int) -> None:
+    """Bound this process for a while: a hard limit could not be lifted again."""
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, _MEMORY_AT_START))
+    except (ValueError, OSError):
+        return  # a system that does not bound address space; the self-test has found that out
+
+
+def _end_group(pid: int) -> None:
+    try:
+        os.killpg(pid, 9)
+    except (ProcessLookupError, PermissionError):
+        return  # nothing is left of it
+
+
+def has_ended(pid: int, seconds: float) -> bool:
+    """Has the child ended? Asked again and again, which works everywhere."""
+    until, pause = time.monotonic() + seconds, 0.0005
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() > until:
+            return False
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.01)
+    return True

@@ -573,6 +573,13 @@ def test_calls_leave_values_and_what_is_no_value_is_named():
     assert results[8].outcome == "runtime_error"  # stdin is empty
 
 
+def test_a_program_may_call_its_modules_as_ours_are_called():
+    names = ("grading", "protocol", "walls", "worker")
+    program = "".join(f"open('{name}.py', 'w').write('x = 42')\nimport {name}\nprint({name}.x)\n" for name in names)
+    (result,) = worker_in(BEST, lambda worker: outputs(worker, program, [b""]))
+    assert (result.outcome, result.stdout) == ("ended", b"42\n" * len(names))
+
+
 # ── how workers end ──────────────────────────────────────────────────────────────────────────────────────────────────
 def tree(pid):
     """All living descendants of a process."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
+from commands.settings import Config
 from faults import RecordsError
-from figures.settings import Config
 from records import dumps
 from swarm import PLAIN, Attempt, Style, bare, fenced, same_program
 from tasksets.task import Task

@@ -24,6 +24,7 @@ from typing import Any, cast
 import numpy as np
 
 import stats
+from commands.settings import Config, Row
 from figures.climbed import anchoring, climb, signal
 from figures.compared import noise, paired, per_draw_stopped, per_sample, power, verdict
 from figures.counted import (
@@ -46,7 +47,6 @@ from figures.plan import CONTROL, LEVEL, POSITIVE_CONTROL, SCHEMA_VERSION
 from figures.regraded import graded
 from figures.results import Delta, Published, PublishedArm, Results
 from figures.said import kept_grades, warnings
-from figures.settings import Config, Row
 from figures.table import Table, tabulate
 from swarm import Attempt
 from tasksets.task import Task

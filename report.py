@@ -21,11 +21,11 @@ from typing import Any, cast
 
 from commands.console import complain, say, wants_colour
 from commands.flags import Flags
+from commands.settings import setting
 from faults import BAD_INPUT
 from figures.numbers import listed, of, plural, share
 from figures.pool import Pool, contradict, pool
 from figures.results import Results
-from figures.settings import setting
 from telling.tables import AGAINST, VERDICT, Column, Table, difference, table
 from telling.text import Paper, text
 from telling.words import comparisons, title

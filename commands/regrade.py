@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from commands.console import note
+from commands.folder import note_remarks
 from commands.sampling import Watch, conduct
+from commands.settings import Config
 from faults import DONE
 from figures.results import Results
-from figures.settings import Config
 from measure import measure
 from records import CHECKS, EVENTS, Log
 from session import each
@@ -59,6 +60,7 @@ async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -
     missing = set(saved)
 
     async with Grader(workers=workers, as_published=identity["as_published"]) as grader:
+        note_remarks(grader.remarks)
         watch = Watch(sum(map(len, saved.values())), unit="program")
 
         async def one(task: Task) -> None:

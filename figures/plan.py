@@ -17,8 +17,8 @@ from hashlib import sha256
 from statistics import NormalDist
 
 import stats
+from commands.settings import CONTROL, Config, Row, Settings
 from figures.numbers import in_points, plural
-from figures.settings import CONTROL, Config, Row, Settings
 
 SCHEMA_VERSION = 2  # of results.json, calibration.json and plan.json: goes up when a key is added or changes
 POSITIVE_CONTROL = "mbpp-bundle"  # the task set on which refining must find more, if it ever does

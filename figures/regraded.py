@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 
-from figures.settings import Config, Row
+from commands.settings import Config, Row
 from grading.grade import LETTERS, tally
 from swarm import Attempt
 

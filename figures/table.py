@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from figures.settings import CONTROL, Config, Row, Settings
+from commands.settings import CONTROL, Config, Row, Settings
 from grading.reasoning import ENDS, OPENS
 from swarm import Attempt, same_program
 from tasksets.task import Task

@@ -21,6 +21,7 @@ ROOT = Path(__file__).parent.parent
 # first, and then there is nothing any more that Windows lacks.
 WINDOWS = """
 import asyncio, numpy, os, signal, subprocess, sys, tempfile
+asyncio.new_event_loop().close()  # newer Pythons import their kind of loop only here
 if "main" in sys.argv:
     import matplotlib.backends.backend_agg, matplotlib.backends.backend_svg, matplotlib.figure, multiprocessing
     import scipy.special

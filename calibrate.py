@@ -22,11 +22,15 @@ Left out: training a better score; text-to-SQL (sql_calibrate.py).
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from commands import interrupt
+
+    interrupt.at_once()  # Ctrl-C is one line from here on: the imports below take a second
+
 import asyncio
 import contextlib
 import itertools
 import json
-import sys
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -577,4 +581,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    interrupt.leave(main)

@@ -22,9 +22,13 @@ Left out: programs in other languages, tasks with a special judge, training itse
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from commands import interrupt
+
+    interrupt.at_once()  # Ctrl-C is one line from here on: the imports below take a second
+
 import asyncio
 import shlex
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -300,4 +304,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    interrupt.leave(main)

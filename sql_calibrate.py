@@ -25,9 +25,13 @@ Left out: other databases than SQLite, arms and rounds (where no curve rises the
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from commands import interrupt
+
+    interrupt.at_once()  # Ctrl-C is one line from here on: the imports below take a second
+
 import asyncio
 import re
-import sys
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -567,4 +571,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    interrupt.leave(main)

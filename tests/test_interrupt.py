@@ -51,11 +51,9 @@ class Started:
                 break
         self.start = time.monotonic()
 
-    def maps(self, library: str) -> bool:
-        try:
-            return library in Path(f"/proc/{self.process.pid}/maps").read_text()
-        except OSError:
-            return False
+    def at_library(self, name: str) -> bool:
+        """Ctrl-C as soon as a library is mapped, and has not yet been set up."""
+        return self.interrupt(lambda: name in Path(f"/proc/{self.process.pid}/maps").read_text())
 
     def interrupt(self, when: Callable[[], bool], times: int = 1) -> bool:
         """Ctrl-C as soon as something holds; whether the command was still there. It must end as it is to."""
@@ -118,13 +116,13 @@ def test_a_command_that_ends_by_itself_says_all_it_has_to_say():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_ctrl_c_while_a_command_is_importing(command, finished):
-    argv = [command, str(finished)] if command == "report.py" else [command, "--out", str(finished)]
+def test_ctrl_c_while_a_command_is_importing(command, tmp_path):
+    argv = [command, str(tmp_path)] if command == "report.py" else [command, "--out", str(tmp_path)]
     assert Started(argv).interrupt(lambda: True)
 
 
-def test_it_says_how_to_go_on_and_not_to_move_the_folder_aside_again(finished):
-    command = Started(["run.py", "--dry-run", "--fresh", "--out", str(finished)])
+def test_it_says_how_to_go_on_and_not_to_move_the_folder_aside_again(tmp_path):
+    command = Started(["run.py", "--dry-run", "--fresh", "--out", str(tmp_path)])
     os.killpg(command.process.pid, signal.SIGINT)
     _, err = command.process.communicate(timeout=60)
     assert err == "run.py: interrupted; what was written stays, and the same command goes on, without --fresh\n"
@@ -189,5 +187,4 @@ def test_ctrl_c_three_times_is_no_traceback_either(asked, seconds):
 )
 def test_ctrl_c_while_a_library_starts(finished, library):
     for _ in range(3):
-        command = Started(["run.py", "--reuse", "--out", str(finished)])
-        assert command.interrupt(lambda: command.maps(library))
+        assert Started(["run.py", "--reuse", "--out", str(finished)]).at_library(library)

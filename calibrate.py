@@ -50,7 +50,7 @@ from grader import Grader
 from grading.extract import probability
 from grading.grade import LETTERS, Grade, rules_of
 from measure import RULE, graded
-from records import CHECKS, Folder, Log, dumps
+from records import CHECKS, CONFIG, Folder, Log, dumps
 from session import Session, Worker, each
 from swarm import Attempt, Flow, Prompt, Slot, fenced, same_program
 from tasks import load_again
@@ -510,7 +510,7 @@ async def _ask_judge(log: Log, args: Args, most: int, walk: Walk) -> None:
         identity = _judge_identity(args, server.model)
         log.settle(identity, {})
         judged_tasks = Folder(args.out).config["data"]
-        log.write_json("config.json", config_of(args, "calibrate.py --judge", identity, {}, judged_tasks, server))
+        log.keep(CONFIG, {**config_of(args, "calibrate.py --judge", identity, {}, judged_tasks, server)})
         for line in (*server.facts, *server.warnings):
             note(f"server: {line}")
         watch = Watch(most - len(log), args.concurrency, "")

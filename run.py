@@ -223,7 +223,7 @@ def policy(args: Args, log: Record) -> FakePolicy | Policy:
 
 def make(args: Args, folder: Folder) -> int:
     """Sample what the folder lacks: the exit code."""
-    old = folder.config_of(COMMAND) if not args.fresh and (args.out / "config.json").exists() else None
+    old = folder.config_of(COMMAND) if not args.fresh and folder.is_settled else None
     if old and old["dry_run"] != args.dry_run:
         kind = "a dry run" if old["dry_run"] else "a real run"
         raise RecordsError(f"{args.out} holds {kind}: use another --out, or --fresh")

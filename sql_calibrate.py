@@ -343,7 +343,7 @@ def identity_of(args: Args, model: str | None, revision: str | None) -> Row:
 
 async def sample(log: Log, args: Args) -> None:
     """Everything that costs: gold queries, probe, plan, then the samples. It fills the folder; `tell` reads it."""
-    old, changed, plan = log.config if log.begun else None, list[str](), values_of(args, SqlPlan)
+    old, changed, plan = log.config_of(COMMAND) if log.begun else None, list[str](), values_of(args, SqlPlan)
     if old and old["identity"]["tasks"] == args.tasks:
         args.revision = args.revision or old["identity"]["revision"]
     rows, about = await asyncio.to_thread(loaded, args)

@@ -20,7 +20,7 @@ from commands.sampling import Watch, conduct
 from faults import DONE
 from figures.settings import Config, Row
 from measure import measure
-from records import CHECKS, EVENTS, Log
+from records import CHECKS, CONFIG, EVENTS, Log
 from session import each
 from swarm import Slot
 from tasks import load_again
@@ -40,7 +40,7 @@ def regrade(out: Path, workers: int | None) -> int:
             for line in changes(old, _results(log, config)):
                 note(line)
             note("refined rounds were steered by the grades of their time: their prompts stand as they were asked")
-            log.write_json("config.json", config)
+            log.keep(CONFIG, {**config})
         return code
 
 

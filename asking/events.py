@@ -11,6 +11,7 @@
     slots       how full the slots were: slots, and slot-seconds by what they were spent on
     grader      graded (programs that ran) and repeated (equal ones that took the verdict of an earlier one)
     regraded    name, programs
+    written     config.json or plan.json was: name, content
 
 Left out: what was asked and answered; that stands in the attempts.
 """
@@ -20,7 +21,7 @@ from __future__ import annotations
 from typing import Literal, Required, TypedDict
 
 Name = Literal["sent", "answered", "retry", "refused", "fault", "probe", "waiting", "start", "end", "slots", "grader",
-               "regraded"]  # fmt: skip
+               "regraded", "written"]  # fmt: skip
 
 
 class Tokens(TypedDict, total=False):
@@ -54,5 +55,6 @@ class Event(Tokens, total=False):
     work_slot_seconds: float
     name: str
     programs: int
+    content: dict[str, object]
     graded: int
     repeated: int

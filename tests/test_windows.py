@@ -41,7 +41,10 @@ def there(code: str, *argv: str, cwd: Path = ROOT) -> subprocess.CompletedProces
     return subprocess.run(full, capture_output=True, text=True, timeout=120, cwd=cwd)
 
 
-@pytest.mark.parametrize("room", ["grader", "calibrate", "report", "run", "sql_calibrate"])
+SLOWER = [pytest.param(room, marks=pytest.mark.slow) for room in ("calibrate", "report", "sql_calibrate")]
+
+
+@pytest.mark.parametrize("room", ["grader", "run", *SLOWER])
 def test_it_can_be_imported(room: str) -> None:
     ran = there(f"import {room}")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
@@ -76,18 +79,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_a_calibrated_folder_is_told(folder: Path) -> None:
     ran = there(COMMAND, "draws", "calibrate", "--out", "out", cwd=folder)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == (folder / "calibrated.txt").read_text() and "fitness" in ran.stdout
 
 
+@pytest.mark.slow
 def test_a_run_is_told(folder: Path) -> None:
     for argv in (("report", "out"), ("run", "--reuse", "--out", "out")):
         ran = there(COMMAND, "draws", *argv, cwd=folder)
         assert ran.returncode == 0 and ran.stdout, ran.stderr
 
 
+@pytest.mark.slow
 def test_what_samples_or_grades_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "out", tmp_path / "out")
     (tmp_path / "out" / "calibration.json").unlink()

@@ -129,6 +129,8 @@ def choose(folder: Folder, args: Args) -> Choice:
     config = folder.config
     if "bundle" not in config["identity"]:
         raise BadInput(f"{args.out} holds no programs but queries: python sql_calibrate.py --reuse --out {args.out}")
+    if config.get("command", "run.py") != "run.py":
+        raise BadInput(f"{args.out} holds the answers of a judge: name the folder of its run, --out {args.out.parent}")
 
     def attempts() -> Iterator[Attempt]:
         return graded(folder.attempts(), folder.checks(), config)

@@ -101,6 +101,10 @@ def parse_attempt(line: bytes) -> Attempt:
 _ANEW = "put a copy of it back, or move the folder aside with --fresh of the command that made it, and begin anew"
 
 
+def _a_file(path: Path) -> str:
+    return f"{path} is a file, not a folder: name the folder of a run with --out"
+
+
 def _unwritable(path: Path, why: OSError) -> str:
     mend = "make room" if why.errno in (0, errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "see who may write there"
     return f"{path} cannot be written ({why.strerror}): {mend}, then run again"
@@ -123,6 +127,8 @@ class Folder:
             torn = None
         except ValueError as why:
             torn = why
+        except NotADirectoryError:
+            raise RecordsError(_a_file(self.path)) from None
         except OSError as why:
             raise RecordsError(f"{path} cannot be read ({why.strerror}): see who may read it") from None
         for row in self.rows(EVENTS) if name in (CONFIG, PLAN) else ():
@@ -149,7 +155,8 @@ class Folder:
         config = self.config
         made_by = config.get("command", "run.py" if "dry_run" in config else "another command")
         if made_by != command:
-            raise RecordsError(f"{self.path} was made by {made_by}, not by {command}: use another --out, or --fresh")
+            instead = f"name another folder, or use {made_by} for this one"
+            raise RecordsError(f"{self.path} was made by {made_by}, not by {command}: {instead}")
         return config
 
     @property
@@ -219,6 +226,8 @@ class Folder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path, os.O_RDONLY)
+        except FileExistsError:
+            raise RecordsError(_a_file(self.path)) from None
         except OSError as why:
             raise RecordsError(f"{self.path} cannot be opened ({why.strerror}): use another --out") from None
         try:

@@ -130,7 +130,10 @@ def read(path: str) -> tuple[Results, dict[str, Any] | None]:
 
     if Path(path).is_file():
         at = Path(path)
-        results = Folder(at.parent).read(at.name)
+        try:
+            results = Folder(at.parent).read(at.name)
+        except RecordsError:
+            results = None
         if not isinstance(results, dict) or "p0_histogram" not in results:
             raise RecordsError(f"{path} is no results.json: name a run folder, or its results.json")
         return cast(Results, results), None

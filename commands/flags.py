@@ -56,9 +56,9 @@ class Flags(argparse.ArgumentParser, Generic[Args]):
         """The flags; ends the process with exit 2 and one line where one cannot be used."""
         known, odd = self.parse_known_args(argv)
         if odd:
-            name, dashed = odd[0].split("=")[0], odd[0].startswith("-")
-            near = nearest(name, self._option_string_actions) if dashed else ""
-            self.error(f"there is no flag {name}{near}" if dashed else f"{odd[0]} belongs to no flag")
+            name = next((word.split("=")[0] for word in odd if word.startswith("-")), "")
+            near = nearest(name, self._option_string_actions) if name else ""
+            self.error(f"unrecognized arguments: {' '.join(odd)}{near}")
         given = vars(known)
         if "usd" in (given.get("stop_after") or ()) and not given["price"]:
             self.error("--stop-after usd= needs --price IN,OUT")
@@ -67,8 +67,8 @@ class Flags(argparse.ArgumentParser, Generic[Args]):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             near = nearest(str(value), action.choices)
-            there = f"there are {', '.join(map(str, action.choices))}{near}"
-            raise argparse.ArgumentError(action, f"there is no {value!r}; {there}")
+            there = ", ".join(map(str, action.choices))
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r} (choose from {there}){near}")
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {message} (python {self.prog} --help lists the flags)\n")

@@ -325,7 +325,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
     assert held(tmp_path / "run") == list(range(6))
     assert (tmp_path / "run" / "user.jsonl").read_bytes() == b"not json\n"
     (tmp_path / "file").write_text("")
-    with pytest.raises(RecordsError, match="cannot be opened"), Log(tmp_path / "file"):
+    with pytest.raises(RecordsError, match="is a file"), Log(tmp_path / "file"):
         pass
 
 

@@ -546,13 +546,13 @@ def test_a_regrade_names_what_changes_makes_no_call_and_keeps_the_old_grades(go,
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        (["--no-such-flag"], "there is no flag --no-such-flag ("),
-        (["--lim", "3"], "there is no flag --lim; did you mean --limit?"),
+        (["--no-such-flag"], "unrecognized arguments: --no-such-flag ("),
+        (["--lim", "3"], "unrecognized arguments: --lim 3; did you mean --limit?"),
         (["--concurency", "3"], "did you mean --concurrency?"),
-        (["--Limit=3"], "there is no flag --Limit; did you mean --limit?"),
+        (["--Limit=3"], "unrecognized arguments: --Limit=3; did you mean --limit?"),
         (["--url", "http://x"], "did you mean --base-url?"),
-        (["3"], "3 belongs to no flag"),
-        (["--band", "nearmiss"], "'nearmiss'; there are all, near-miss; did you mean near-miss?"),
+        (["3"], "unrecognized arguments: 3 ("),
+        (["--band", "nearmiss"], "'nearmiss' (choose from all, near-miss); did you mean near-miss?"),
         (["--thinking", "ON"], "did you mean on?"),
         (["--arms", "resample,swirl"], "no arm 'swirl'"),
         (["--limit", "-1"], "'-1' is not a whole number"),
@@ -663,6 +663,13 @@ def test_a_folder_of_another_command_is_refused(go, tmp_path):
     for mode in ("--reuse", "--regrade", "--limit=3"):
         code, out, err = go("--dry-run", mode, *SMALL)
         assert code == 2 and out == "" and "made by sql_calibrate.py, not by run.py" in err and err.count("\n") == 1
+
+
+def test_a_file_is_no_folder(go, tmp_path):
+    (tmp_path / "out").write_text("")
+    for argv in (["--reuse"], ["--regrade"], ["--dry-run"]):
+        code, _, err = go(*argv)
+        assert code == 2 and "out is a file, not a folder: name" in err and err.count("\n") == 1
 
 
 def test_a_start_that_paid_for_nothing_leaves_no_tasks_behind(go, tmp_path):

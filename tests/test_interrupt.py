@@ -132,7 +132,7 @@ def test_it_says_how_to_go_on_and_not_to_move_the_folder_aside_again(tmp_path):
 
 
 def ten(part: int, start: Callable[[], Started]) -> None:
-    """Ctrl-C at ten moments, others for each part, spread evenly over what the command takes from its first import to its end."""
+    """Ctrl-C at ten moments, others for each part, spread evenly over all that the command takes."""
     whole = start()
     whole.process.communicate(timeout=120)
     seconds, hit, tried = time.monotonic() - whole.start, 0, 10 * part

@@ -25,7 +25,6 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
@@ -43,7 +42,7 @@ from faults import DONE, BadInput, RecordsError, TaskError
 from figures.plan import make_plan, wants_full_budget
 from figures.settings import Asking, Config, Data, Free, Identity, Plan, Row, flag, setting, values_of
 from measure import graded, measure
-from records import EVENTS, Folder, Log, dumps
+from records import Folder, Log, dumps
 from report import plan_text, text
 from session import Session, Worker, each
 from swarm import ARMS, Attempt, bare, swarm
@@ -101,8 +100,9 @@ def settings(parser: Flags[Args], argv: list[str] | None) -> Args:
 
 
 def in_band(base: list[Attempt], band: str) -> bool:
-    """Whether a task is given to the arms: its whole base group failed and, for near-miss, not without a trace."""
-    return not any(attempt.passed for attempt in base) and (
+    """Whether a task is given to the arms: its whole base group failed and, for near-miss, not without a trace. Of a
+    group that the server refused in part nothing is known."""
+    return not any(attempt.passed or attempt.outcome == "refused" for attempt in base) and (
         band == "all" or any(attempt.visible_passed for attempt in base)
     )
 
@@ -204,11 +204,8 @@ async def sample(log: Log, args: Args, data: Data) -> None:
             write_down(log, config, plan, changed, cure="--regrade brings all under one")
             note(plan_text(config, plan))
             watch = Watch(plan["calls"]["largest"] - len(log), args.concurrency)
-            try:
-                async with sampling(log, Worker(asked, grader), args.seed, budget, watch) as session:
-                    await experiment(log, args, session, watch)
-            finally:
-                log.append(EVENTS, {"event": "grader", "time": round(time.time(), 3), **grader.counts})
+            async with sampling(log, Worker(asked, grader), args.seed, budget, watch) as session:
+                await experiment(log, args, session, watch)
     ended(log)
 
 

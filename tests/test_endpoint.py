@@ -389,7 +389,7 @@ def test_a_prompt_that_is_too_long_is_final_for_itself_alone():
         (422, {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000"}),
         (
             400,
-            {"error": {"message": "The input token count (5000) exceeds the maximum number of tokens allowed (4096)."}},
+            {"error": {"message": "The input token count (5000) exceeds the maximum number of tokens allowed."}},
         ),
         (400, {"error": {"message": "input length and `max_tokens` exceed context limit: 5000 + 2048 > 4096"}}),
         (400, {"error": "Trying to keep the first 5000 tokens when context the overflows. Load a larger one."}),

@@ -12,7 +12,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
+
+from asking.body import Body
 
 Scrub = Callable[[str], str]
 MayPass = Literal["again", "timed_out", "unsent", "throttled"]  # unsent: no connection
@@ -96,7 +98,7 @@ def judged(status: int, headers: Mapping[str, str], text: str, scrub: Scrub, pat
     return Failed(kind, f"HTTP {status}: {one_line(scrub(words))}", status, billed, wait, say)
 
 
-def error_within(body: Mapping[str, Any]) -> tuple[int, object] | None:
+def error_within(body: Body) -> tuple[int, object] | None:
     """(status, what is said) of an error inside a 200: of the whole, of a choice, or in a field of another make."""
     choices = body.get("choices")
     beside = [one.get("error") for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []

@@ -14,7 +14,7 @@ import importlib
 import json
 import ssl
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from asking.address import is_loopback
 from asking.body import Body, body_of
@@ -88,7 +88,7 @@ class Server:
 
     # ── whether to ask it ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def reluctance(self, now: float) -> tuple[Any, ...]:
+    def reluctance(self, now: float) -> tuple[int, ...]:
         """The smallest is asked."""
         on_trial = bool(self.failures or self.throttled) and self.in_flight > 0
         return self.gate_opens > now, self.resting_until > now, on_trial, self.in_flight, self.sent

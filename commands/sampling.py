@@ -296,7 +296,7 @@ def stop(code: int, why: object, telling: str = "", limits: Mapping[str, float] 
 
 
 def aloud(log: Record) -> Record:
-    """A log that also says at once what a user should see: warnings; what is waited for, first and then every minute."""
+    """A log that also says at once what a user should see: warnings; what is waited for, first, then every minute."""
     silent_until = 0.0
 
     def record(event: Event) -> None:

@@ -60,7 +60,9 @@ def streamed(good: Good, finish: str | None = "stop", done: bool = True, comment
     text = good["choices"][0]["message"]["content"]
     deltas: list[Good] = [{"role": "assistant", "content": ""}]
     deltas += [{"content": text[k : k + 7]} for k in range(0, len(text), 7)]
-    rows = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}], "model": good["model"]} for delta in deltas]
+    rows = [
+        {"choices": [{"index": 0, "delta": delta, "finish_reason": None}], "model": good["model"]} for delta in deltas
+    ]
     rows += [{"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}, {"choices": [], "usage": good["usage"]}]
     parts = [f"data: {json.dumps(row)}\n\n" for row in rows] + ["data: [DONE]\n\n"] * done
     return (": PROCESSING\n\n" if comment else "") + "".join(parts)
@@ -140,7 +142,9 @@ class OddEndpoint:
         self.rooms: dict[str, Room] = {}
         self.port = 0
 
-    def room(self, odd: Odd, when: When = but_probes, say: Callable[[str], str] = lambda prompt: prompt, **how: Any) -> Room:
+    def room(
+        self, odd: Odd, when: When = but_probes, say: Callable[[str], str] = lambda prompt: prompt, **how: Any
+    ) -> Room:
         name = f"r{len(self.rooms)}"
         self.rooms[name] = Room(f"http://127.0.0.1:{self.port}/{name}/v1", odd, when, say, **how)
         return self.rooms[name]
@@ -149,7 +153,9 @@ class OddEndpoint:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                length = next((int(line[15:]) for line in head.lower().split("\r\n") if line.startswith("content-length")), 0)
+                length = next(
+                    (int(line[15:]) for line in head.lower().split("\r\n") if line.startswith("content-length")), 0
+                )
                 body = json.loads(await reader.readexactly(length) or b"{}")
                 path = head.split(" ", 2)[1]
                 await self.write(writer, self.rooms[path.split("/")[1]].answer(path, body))

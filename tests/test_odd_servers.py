@@ -1,7 +1,7 @@
 """Servers as they are: what each says, and what becomes of the attempts, in a table a kind.
 
 The server is tests/support/odd_endpoint.py. A draw ends in one of four ways and every row names its own: answered
-(after so many tries), final for its prompt, owed, or the end of the run with the reason. A fault is never a wrong answer.
+(after so many tries), final for its prompt, owed, or the end of the run with its reason.
 """
 
 from __future__ import annotations

@@ -37,15 +37,16 @@ from typing import NamedTuple
 
 from commands.console import note, say
 from commands.flags import Flags
-from commands.folder import config_of, ended, is_telling
+from commands.folder import config_of, ended, is_telling, note_remarks
 from commands.sampling import Budget, Walk, Watch, conduct, guarded, nothing_left, policy_of, sampling
+from commands.settings import Asked, Asking, Free, Row, count, names, number, setting, values_of
 from faults import DONE, BadInput
-from figures.settings import Asked, Asking, Free, Row, count, names, number, setting, values_of
+from figures.hill import RULE, Curve
+from figures.regraded import graded
 from figures.table import tabulate
 from grader import Grader
 from grading.extract import probability
 from grading.grade import LETTERS, Grade, rules_of
-from measure import RULE, graded
 from records import CHECKS, Folder, Log, dumps
 from session import Session, Worker, each
 from swarm import Attempt, Flow, Prompt, Slot, fenced, same_program
@@ -281,6 +282,7 @@ async def grade(log: Log, choice: Choice, args: Args, graded: list[Graded], foun
     room = asyncio.Semaphore(32)  # programs whose tests are under way
 
     async with Grader(workers=args.workers, as_published=identity["as_published"]) as grader:
+        note_remarks(grader.remarks)
         watch = Watch(choice.counts["chosen"], unit="program")
 
         async def one(task: Task) -> None:
@@ -330,7 +332,7 @@ async def grade(log: Log, choice: Choice, args: Args, graded: list[Graded], foun
 # ── what comes out ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def recorded(choice: Choice) -> Row:
+def recorded(choice: Choice) -> Curve:
     """The curve of the records alone. A pass includes the visible tests, so it says nothing below the top."""
     made = curve((one.fitness, one.passed, task) for task, those in choice.programs.items() for one in those)
     made["verdict"] = "not_estimable"

@@ -4,12 +4,6 @@ Two programs are the same when they differ only in line ends, blanks at the ends
 comment makes another program. Of equal programs one is kept: the first whose model saw the bare prompt alone, or else
 the first.
 
-A row of `rows`: task_id, prompt (the bare prompt's text, byte for byte), final_text (the program in a code fence),
-reward 1, source (the arm), round, as published; then completion (final_text again, under the name that trainers read),
-system (the system prompt that went before the prompt, null for none), rerun, particle, seed (that the request was sent
-with), model, on_policy (true where the model had seen the bare prompt alone: other rows are off-policy for it and need
-SFT or distillation, not an importance ratio), revision and licence of the task set.
-
 The text is the program in a fence, never the reply as it was sampled (attempts.jsonl holds that, under the same slot):
 rows are for supervised fine-tuning and distillation, on_policy or not.
 
@@ -19,13 +13,34 @@ Left out: base and noise-run programs, and tasks of which the base group did not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
+from commands.settings import Config
 from faults import RecordsError
-from figures.settings import Config, Row
 from records import dumps
 from swarm import PLAIN, Attempt, Style, bare, fenced, same_program
 from tasksets.task import Task
+
+
+class Rescue(TypedDict):
+    """A row of rescued.jsonl; the first six keys as published."""
+
+    task_id: str  # as the task set names it
+    prompt: str  # the bare prompt's text, byte for byte
+    final_text: str  # the program in a code fence
+    reward: int  # 1
+    source: str  # the arm
+    round: int  # from 0
+    completion: str  # final_text again, under the name that trainers read
+    system: str | None  # the system prompt that went before the prompt; null for none
+    rerun: int  # 0
+    particle: int  # from 0
+    seed: int  # that the request was sent with
+    model: str | None  # that wrote it
+    on_policy: bool  # whether the model had seen the bare prompt alone: other rows are off-policy for it and need SFT
+    # or distillation, not an importance ratio
+    revision: str | None  # of the task set; null where it has none
+    licence: str | None  # of the task set; null where it is not known
 
 
 def rescues(passing: Iterable[Attempt], config: Config, results: Mapping[str, Any]) -> list[Attempt]:
@@ -47,14 +62,14 @@ def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: Config, resu
     identity, tasks = config["identity"], {task.id: task for task in cards}
     system = PLAIN.system if identity["system"] is None else identity["system"]
     style = Style(system, identity["no_comments"])
-    found: dict[tuple[str, str], Row] = {}
+    found: dict[tuple[str, str], Rescue] = {}
     for attempt in rescues(passing, config, results):
         if attempt.task_id not in tasks:
             raise RecordsError(f"the card of {attempt.task_id} cannot be read: repeat the run, which writes it anew")
         assert attempt.code is not None  # it passed
         prompt = bare(tasks[attempt.task_id].shown(), style)
         text = fenced(attempt.code, "python")
-        row = {
+        row: Rescue = {
             "task_id": attempt.task_id,
             "prompt": prompt.messages[-1]["content"],
             "final_text": text,

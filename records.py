@@ -30,8 +30,8 @@ from types import TracebackType
 from typing import Any, cast
 
 from asking.events import Event
+from commands.settings import Config, Row, flag
 from faults import DiskFault, RecordsError
-from figures.settings import Config, Row, flag
 from swarm import Attempt, Slot
 from tasksets.task import Task, from_card
 

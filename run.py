@@ -34,29 +34,30 @@ from typing import cast
 import export
 from commands.console import note, say, wants_colour
 from commands.flags import Flags
-from commands.folder import config_of, ended, is_telling, note_unreadable, opened, write_down
+from commands.folder import config_of, ended, is_telling, note_remarks, note_unreadable, opened, write_down
 from commands.regrade import regrade
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
+from commands.settings import Asking, Config, Data, Free, Identity, Plan, Row, flag, setting, values_of
 from endpoint import Policy, Probe, Record
 from faults import DONE, BadInput, RecordsError, TaskError
 from figures.plan import make_plan, wants_full_budget
-from figures.settings import Asking, Config, Data, Free, Identity, Plan, Row, flag, setting, values_of
-from measure import graded, measure
+from figures.regraded import graded
+from measure import measure
 from records import Folder, Log, dumps
-from report import plan_text, text
 from session import Session, Worker, each
 from swarm import ARMS, Attempt, bare, swarm
 from tasks import Tasks, load
 from tasksets.task import Task, card
 from tasksets.toy import FakePolicy
 from telling.page import page
+from telling.text import plan_text, text
 
 COMMAND = "run.py"
 
 
 @dataclass(kw_only=True)
 class Args(Identity, Plan, Asking):
-    """The flags: those of figures/settings.py, and where the run lies."""
+    """The flags: those of commands/settings.py, and where the run lies."""
 
     out: Path = setting(None, "the run folder (default: out, or out-dry for a dry run)", Path)
     fresh: bool = setting(False, "move an old folder aside (out.1) and begin anew")
@@ -203,6 +204,7 @@ async def sample(log: Log, args: Args, data: Data) -> None:
             config |= {"tier": grader.tier, "rules": grader.rules}
             write_down(log, config, plan, changed, cure="--regrade brings all under one")
             note(plan_text(config, plan))
+            note_remarks(grader.remarks)
             watch = Watch(plan["calls"]["largest"] - len(log), args.concurrency)
             async with sampling(log, Worker(asked, grader), args.seed, budget, watch) as session:
                 await experiment(log, args, session, watch)

@@ -21,9 +21,9 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Literal, NamedTuple, Protocol
 
+from commands.settings import Row
 from endpoint import Reply
 from faults import BadInput, EndpointFault, LimitReached, RecordsError, gravest
-from figures.settings import Row
 from grading.grade import LETTERS, UNANSWERED, Grade
 from records import EVENTS, OWED, Log
 from swarm import Attempt, Flow, Prompt, Slot

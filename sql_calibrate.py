@@ -26,45 +26,42 @@ Left out: other databases than SQLite, arms and rounds (where no curve rises the
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from commands.console import note, say
 from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_unreadable, opened, write_down
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
+from commands.settings import Asked, Asking, Config, Data, Free, Row, count, setting, values_of
 from endpoint import Probe
 from faults import DONE, TaskError
+from figures.hill import RULE, Curve
 from figures.plan import SCHEMA_VERSION
-from figures.settings import Asked, Asking, Config, Data, Free, Row, count, setting, values_of
 from grader import Grader
 from grading.extract import extract_sql
 from grading.grade import LETTERS, Grade, clip
-from grading.sql import Bench, Result, Shown, is_file, worth
+from grading.sql import Bench, Result, Shown, worth
 from grading.sql import SqlGrade as SqlGrade
 from grading.sql import score as score
 from grading.sql_compare import Cell
 from grading.sql_form import is_query
-from measure import RULE
 from records import Folder, Log, dumps
 from session import Session, Worker, each
 from swarm import Attempt, Prompt, Seat, swarm
-from tasks import Reader, Tasks
-from tasksets.hub import fetch, not_on_a_hub, parquet_cells
-from tasksets.own import jsonl_rows
+from tasks import Tasks
+from tasksets.sql import GRETEL, SETS, SqlTask, own_rows
 from tasksets.task import About, Options, Task, Test, card
 from telling.curves import areas, bucket_table, curve, plot
 from telling.words import hill_line, plural
 
 COMMAND = "sql_calibrate.py"
-GRETEL = "gretelai/synthetic_text_to_sql"
 BUCKETS = ("no cell", "up to a quarter", "to a half", "to three quarters", "to 90%", "below every cell", "every cell")
 PANELS = {"fitness": "all samples", "mixed": "tasks with both outcomes"}
 
@@ -108,85 +105,6 @@ def flags() -> Flags[Args]:
     return Flags(COMMAND, about, Args, identity=SqlIdentity, plan=SqlPlan, free=Free)
 
 
-# ── task sets: rows with a question, a database and gold queries ─────────────────────────────────────────────────────
-# As it is loaded, a task of kind sql holds the question (statement), its database (setup: the path of a file, else a
-# script) and a hidden test for each gold query. `SqlGrader.prepare` makes of it the SqlTask that is asked.
-
-
-def gretel(options: Options, about: About) -> Iterator[Task]:
-    """The test split of Gretel's synthetic text-to-SQL: every row brings its own CREATE and INSERT statements."""
-    about.licence = "Apache-2.0"
-    columns = ("id", "domain", "sql_complexity", "sql_prompt", "sql_context", "sql")
-    for path in fetch(GRETEL, "main", ("*test*.parquet",), options, about):
-        for cells in parquet_cells(path, columns, batch_rows=64):
-            row = {name: cell.as_py() for name, cell in cells.items()}
-            if not all(isinstance(row[name], str) and row[name].strip() for name in columns[3:]):
-                about.left_out["without a question, a database or a gold query"] += 1
-                continue
-            tags = {"domain": row["domain"] or "", "complexity": row["sql_complexity"] or ""}
-            yield _task(f"gretel-{row['id']}", row["sql_prompt"], [row["sql"]], row["sql_context"], tags)
-
-
-ROW = ("id", "db", "question", "gold_sql")
-
-
-def own_rows(path: Path, options: Options, about: About) -> Iterator[Task]:
-    """Questions of your own: a .jsonl file with one object a line.
-
-    field     required  what
-    id        yes       text or number, different in every row
-    db        yes       a SQLite file (its path, from the folder of this file or from here), or an SQL script that
-                        makes the database
-    question  yes       what is asked, as the model reads it
-    gold_sql  yes       a query, or a list of queries of which each is right
-    evidence            a hint that belongs to the question; the model reads it too
-    """
-    not_on_a_hub(options, path)
-    if path.suffix != ".jsonl":
-        raise TaskError(f"there is no task set {path}; choose {', '.join(SETS)} or a .jsonl file")
-    if not path.is_file():
-        raise TaskError(f"there is no file {path}; give the path of a .jsonl file of questions")
-    for where, row in jsonl_rows(path):
-        yield _own_row(row, path.parent, f"{path}, {where}")
-
-
-def _own_row(row: Any, folder: Path, where: str) -> Task:
-    if not isinstance(row, dict):
-        raise TaskError(f"{where}: a row is an object with the fields {', '.join(ROW)}")
-    for name in row:
-        if name not in (*ROW, "evidence"):
-            raise TaskError(f"{where}: {name}: no such field; there are {', '.join(ROW)} and evidence")
-    golds = row.get("gold_sql")
-    golds = [golds] if isinstance(golds, str) else golds
-    if isinstance(row.get("id"), int):
-        row["id"] = str(row["id"])
-    for name in ROW[:3]:
-        if not isinstance(row.get(name), str) or not row[name].strip():
-            raise TaskError(f"{where}: {name}: must be text; every row needs it")
-    if not isinstance(golds, list) or not golds or not all(isinstance(gold, str) and gold.strip() for gold in golds):
-        raise TaskError(f"{where}: gold_sql: must be a query or a list of queries; every row needs it")
-    evidence = row.get("evidence") or ""
-    if not isinstance(evidence, str):
-        raise TaskError(f"{where}: evidence: must be text; mend it or leave it out")
-    question = f"{row['question'].strip()}\n\nHint: {evidence.strip()}" if evidence.strip() else row["question"]
-    for db in (str(folder / row["db"]), row["db"]):
-        if is_file(db):
-            return _task(row["id"], question, golds, db, {"db": Path(db).stem})
-    if not re.search(r"\s", row["db"].strip()):
-        raise TaskError(
-            f"{where}: db: there is no file {row['db']}; give a path from {folder} or from here, or a script"
-        )
-    return _task(row["id"], question, golds, row["db"], {})
-
-
-def _task(task_id: str, question: str, golds: list[str], database: str, tags: dict[str, str]) -> Task:
-    hidden = tuple(Test(gold, source="private") for gold in golds)
-    return Task(task_id, question.strip()[:80], question, "sql", (), hidden, setup=database, tags=tags)
-
-
-SETS: dict[str, Reader] = {GRETEL: gretel}  # yours: one function, one name
-
-
 # ── one prompt ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 SYSTEM = "You write SQLite queries that answer questions about a database."
@@ -228,18 +146,6 @@ class Unusable(NamedTuple):
     """Why a question is not asked."""
 
     reason: str
-
-
-@dataclass(frozen=True)
-class SqlTask(Task):
-    """A question as it is asked, with the tables in its statement. Its one hidden test holds the gold queries and the
-    digest of the database, so that a change of either makes it another task."""
-
-    database: str = ""  # the path of a SQLite file, else a script that makes one
-    golds: tuple[str, ...] = ()  # queries of which each is right
-
-    def shown(self) -> Task:
-        return Task.shown(replace(self, database="", golds=()))
 
 
 class SqlGrader:
@@ -482,7 +388,7 @@ def calibration(config: Config, attempts: Iterator[Attempt]) -> Row:
     }
 
 
-def cells_curve(attempts: Iterable[Attempt]) -> Row:
+def cells_curve(attempts: Iterable[Attempt]) -> Curve:
     """The curve of cell F1 against exact matches."""
     return curve(((attempt.fitness, attempt.passed, attempt.task_id) for attempt in attempts), BUCKETS)
 

@@ -11,6 +11,7 @@ named tuple. Conventions that hold throughout:
 
 The order is: one arm (rates, intervals), two arms (paired comparison, equivalence, verdict), many runs (noise band),
 planning (sample size, power), a score against a pass (AUC, calibration table).
+A score against a pass stands in estimators/scores.py and is handed on from here.
 What is left out: regression models, Bayesian intervals, sequential tests. scipy is imported where it is used.
 """
 
@@ -18,28 +19,35 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from estimators.parts import (
+    RELATIVE_TIE,
+    Array,
+    finite,
+    inside,
+    is_binary,
+    normal_quantile,
+    vector,
+    whole,
+)
+from estimators.parts import Interval as Interval
+from estimators.parts import proportion_ci as proportion_ci
+from estimators.parts import settled as settled
+from estimators.scores import Auc as Auc
+from estimators.scores import Bucket as Bucket
+from estimators.scores import auc as auc
+from estimators.scores import calibration_table as calibration_table
+from estimators.scores import clustered_ci as clustered_ci
 
+CHUNK = 1 << 22  # numbers held at once by a resampling loop (32 MB of floats)
 N_RESAMPLES = 9_999  # bootstrap and sign-flip draws; with the observed value itself, 10,000
 DISTINCT_SUMS = 1 << 18  # up to so many different sums, a sign-flip distribution is worked out exactly
-CHUNK = 1 << 22  # numbers held at once by a resampling loop (32 MB of floats)
-RELATIVE_TIE = 1e-9  # two results of the same arithmetic closer than this share of their scale are one number
-FIRST_VOTE = 0.5  # of a passing program, that all of its task pass: what is believed before any pass is seen
 
 VERDICTS = ("better", "worse", "equivalent", "inconclusive")
-
-
-class Interval(NamedTuple):
-    """Lower and upper limit, as fractions; nan where nothing can be said."""
-
-    lo: Any
-    hi: Any
 
 
 class Comparison(NamedTuple):
@@ -85,30 +93,6 @@ class NoiseBand(NamedTuple):
     q_p: float
 
 
-class Auc(NamedTuple):
-    """Area under the ROC curve: the chance that a pass scores above a fail, a tie counting one half."""
-
-    auc: float
-    se: float  # over groups; equals the ordinary (DeLong) standard error when every sample is its own group
-    lo: float
-    hi: float
-    n_pos: int
-    n_neg: int
-    n_pairs: int  # (pass, fail) pairs compared
-    n_groups: int  # groups with any sample; `within`: groups that hold both a pass and a fail
-
-
-class Bucket(NamedTuple):
-    """One row of a calibration table: the pass rate among programs whose fitness lies in the bucket."""
-
-    bucket: str
-    n: int
-    passed: int
-    rate: float
-    lo: float
-    hi: float
-
-
 # ── One arm ─────────────────────────────────────────────────────────────────────────────────────────────────
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> Any:
     """The chance that k of a task's n attempts, drawn without replacement, hold at least one of its c passes.
@@ -120,7 +104,7 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> Any:
     Unbiased estimator 1 - C(n-c, k) / C(n, k) of Chen et al. 2021 (arXiv:2107.03374, section 2.1), as a running
     product, so that no factorial overflows. Raises ValueError for k < 1, c outside [0, n], or a broken number.
     """
-    n_, c_, k_ = np.broadcast_arrays(_whole(n, "n"), _whole(c, "c"), _whole(k, "k"))
+    n_, c_, k_ = np.broadcast_arrays(whole(n, "n"), whole(c, "c"), whole(k, "k"))
     if np.any(k_ < 1):
         raise ValueError("k must be >= 1: pass@k looks at at least one attempt")
     if np.any((c_ < 0) | (c_ > n_)):
@@ -130,33 +114,6 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> Any:
         step = np.clip(n_ - c_ - i, 0, None) / np.maximum(n_ - i, 1)
         miss = np.where(i < k_, miss * step, miss)
     return np.where(k_ > n_, np.nan, 1.0 - miss)[()]
-
-
-def proportion_ci(count: ArrayLike, nobs: ArrayLike, level: float = 0.95, method: str = "wilson") -> Interval:
-    """Confidence interval for a share: count successes in nobs independent tries.
-
-    count, nobs: whole numbers or arrays that broadcast; returns (lo, hi) of the same shape; nan where nobs = 0.
-    method "wilson": the score interval (Wilson 1927), the default of every rate in the report. "exact": Clopper and
-    Pearson (1934), never under its level, and wider than needed.
-
-    Real coverage of the 95% Wilson interval, worked out exactly: for rates from 2% to 98% never under .927 at 60 and
-    .933 at 220 observations, .951 on average. Nearer to 0 and 1 it falls, down to .838 where the expected count is
-    about .18: a rate seen as 0 or as one task is a bound more than an estimate.
-
-    Raises ValueError for a count outside [0, nobs], a level outside (0, 1), or another method.
-    """
-    k, n = np.broadcast_arrays(_whole(count, "count"), _whole(nobs, "nobs"))
-    if np.any((k < 0) | (k > n)):
-        raise ValueError("count must be in [0, nobs]")
-    if method == "wilson":
-        z = _z(1 - (1 - _inside(level, "level")) / 2)
-        lo, hi = _wilson(k, n, z)
-    elif method == "exact":
-        lo, hi = _clopper_pearson(k, n, (1 - _inside(level, "level")) / 2)
-    else:
-        raise ValueError(f"method must be 'wilson' or 'exact', not {method!r}")
-    empty = n == 0
-    return Interval(np.where(empty, np.nan, lo)[()], np.where(empty, np.nan, hi)[()])
 
 
 def bootstrap_ci(
@@ -175,8 +132,8 @@ def bootstrap_ci(
 
     Raises ValueError for NaN or infinity in the values, more than one axis, or n_resamples < 1.
     """
-    x = _vector(values, "values")
-    tail = (1 - _inside(level, "level")) / 2
+    x = vector(values, "values")
+    tail = (1 - inside(level, "level")) / 2
     if n_resamples < 1:
         raise ValueError("n_resamples must be >= 1")
     if x.size < 2:
@@ -184,42 +141,6 @@ def bootstrap_ci(
     limits = np.quantile(_resampled_means(x, n_resamples, _generator(rng)), [tail, 1 - tail])
     # A limit that is 0 comes out as 1e-17 on one side of it, and a verdict asks on which.
     lo, hi = settled(limits, scale=float(np.abs(x).max()))
-    return Interval(float(lo), float(hi))
-
-
-def clustered_ci(passed: ArrayLike, groups: ArrayLike, level: float = 0.95) -> Interval:
-    """Confidence interval for the pass rate of programs that come in tasks, where passes are rare.
-
-    passed: (n,) 0/1; groups: (n,) the task of each. Returns (lo, hi); nan for no program. Wilson's interval with n
-    replaced by n / (1 + (s - 1) c): s is the size of the task that a program sees, sum of squared sizes over n, and c
-    how alike a task's programs are. For a passing program it is the share of its task's others that pass too; c is the
-    mean over the passing programs and half a vote for 1. So while nothing passes a task of equal ones counts as one
-    program, and after a few passes of many tasks programs count nearly one by one. c is not reduced by what chance
-    alone would give: where passes are common, the interval is wider than it need be.
-
-    Design effect with unequal sizes: Kish 1965 (Survey Sampling). By simulation, 5 to 74 tasks of 1 to 15 programs,
-    rates from 2 to 50%, from independent programs to tasks that pass or fail as a whole: the upper limit of the nominal
-    95% lies under the true rate in 5.5% of runs at most (mostly under 2.5%), that of Wilson's interval of the programs
-    in up to 54%; the lower limit lies above it in 8% at most, where the expected passes are few.
-
-    Raises ValueError for passed other than 0/1, NaN, unequal lengths, or a level outside (0, 1).
-    """
-    y = _vector(passed, "passed")
-    if not _is_binary(y):
-        raise ValueError("passed must be 0 or 1")
-    g = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
-    if g.size != y.size:
-        raise ValueError("groups must have one entry a program")
-    z = _z(1 - (1 - _inside(level, "level")) / 2)
-    if y.size == 0:
-        return Interval(np.nan, np.nan)
-    n, k = np.bincount(g), np.bincount(g, weights=y)
-    size = float(n @ n / y.size)
-    several = n > 1  # a program alone in its task says nothing of how alike they are
-    votes = float(k[several].sum()) + FIRST_VOTE
-    alike = (float((k * (k - 1) / np.maximum(n - 1, 1))[several].sum()) + FIRST_VOTE) / votes
-    worth = np.array(y.size / (1 + (size - 1) * alike))
-    lo, hi = _wilson(y.mean() * worth, worth, z)
     return Interval(float(lo), float(hi))
 
 
@@ -235,12 +156,12 @@ def bonett_price(n_b_only: ArrayLike, n_a_only: ArrayLike, n: ArrayLike, level: 
     they allow, in steps of .001: never under .929 at 60 tasks and .933 at 220; where the arms are truly equal never
     under .95 at either.
     """
-    b, a, total = (_whole(v, name) for v, name in ((n_b_only, "n_b_only"), (n_a_only, "n_a_only"), (n, "n")))
+    b, a, total = (whole(v, name) for v, name in ((n_b_only, "n_b_only"), (n_a_only, "n_a_only"), (n, "n")))
     if np.any(b + a > total):
         raise ValueError("n_b_only + n_a_only must be at most n")
     p_b, p_a = (b + 1) / (total + 2), (a + 1) / (total + 2)
     middle = p_b - p_a
-    half = _z(1 - (1 - _inside(level, "level")) / 2) * np.sqrt((p_b + p_a - middle**2) / (total + 2))
+    half = normal_quantile(1 - (1 - inside(level, "level")) / 2) * np.sqrt((p_b + p_a - middle**2) / (total + 2))
     return Interval(np.maximum(middle - half, -1)[()], np.minimum(middle + half, 1)[()])
 
 
@@ -271,13 +192,13 @@ def compare_paired(
     x, y = _pair(a, b)
     if method not in ("exact", "bootstrap"):
         raise ValueError(f"method must be 'exact' or 'bootstrap', not {method!r}")
-    _inside(level, "level")
+    inside(level, "level")
     d = _differences(x, y)
     a_only, b_only = int(np.sum(d < 0)), int(np.sum(d > 0))
     if d.size == 0:
         return Comparison(np.nan, np.nan, np.nan, np.nan, 0, 0, 0)
     generator = _generator(rng)
-    binary = _is_binary(x) and _is_binary(y)
+    binary = is_binary(x) and is_binary(y)
     p_value = _mcnemar(a_only, b_only) if binary else _sign_flip(d, generator)
     if method == "bootstrap":
         lo, hi = bootstrap_ci(d, level, rng=generator)
@@ -314,7 +235,7 @@ def equivalent(
         raise ValueError("alpha must be in (0, 0.5)")
     level, generator = 1 - 2 * alpha, _generator(rng)
     span = float(np.ptp(settled(np.concatenate((x, y))))) if x.size else 0.0
-    if _is_binary(x) and _is_binary(y):
+    if is_binary(x) and is_binary(y):
         interval = _difference_ci(x, y, level, generator)
     elif x.size < 2 or span == 0:
         interval = Interval(np.nan, np.nan)
@@ -387,8 +308,8 @@ def noise_band(runs: ArrayLike, level: float = 0.95) -> NoiseBand:
     x = np.asarray(runs, dtype=float)
     if x.ndim != 2:
         raise ValueError("runs must have two axes: (n_runs, n_tasks)")
-    _finite(x, "runs")
-    tail = 1 - (1 - _inside(level, "level")) / 2
+    finite(x, "runs")
+    tail = 1 - (1 - inside(level, "level")) / 2
     n_runs, n_tasks = x.shape
     if n_tasks == 0:
         return NoiseBand((np.nan,) * n_runs, *(np.nan,) * 5, max(n_runs - 1, 0), np.nan)
@@ -409,7 +330,7 @@ def noise_band(runs: ArrayLike, level: float = 0.95) -> NoiseBand:
         if within > 0:
             q = (n_runs - 1) * (between / within) ** 2
             q_p = float(chdtrc(n_runs - 1, q))
-    band_within = _z(tail) * np.sqrt(2) * within
+    band_within = normal_quantile(tail) * np.sqrt(2) * within
     return NoiseBand(run_means, between, float(band_t), within, float(band_within), float(q), n_runs - 1, q_p)
 
 
@@ -440,8 +361,8 @@ def sample_size(
         raise ValueError("give either base (independent arms) or discordance (paired arms)")
     if k < 1:
         raise ValueError("k must be >= 1 attempt a task")
-    z_alpha = _z(1 - _inside(alpha, "alpha") / 2)
-    z_power = _z(_inside(power, "power"))
+    z_alpha = normal_quantile(1 - inside(alpha, "alpha") / 2)
+    z_power = normal_quantile(inside(power, "power"))
     if base is not None:
         other = base + effect
         if not (0 <= base <= 1 and 0 <= other <= 1):
@@ -467,7 +388,7 @@ def power_paired(n: int, effect: float, discordance: float, alpha: float = 0.05)
         raise ValueError("n must be a whole number of tasks, >= 0")
     psi = _discordance(discordance, effect)
     m = np.arange(int(n) + 1)
-    most = _mcnemar_most(m, _inside(alpha, "alpha"))
+    most = _mcnemar_most(m, inside(alpha, "alpha"))
     if psi == 0 or not np.any(most >= 0):
         return 0.0
     from scipy.special import bdtr
@@ -478,143 +399,11 @@ def power_paired(n: int, effect: float, discordance: float, alpha: float = 0.05)
     return float(np.clip(_binomial_pmf(m, int(n), psi) @ reject, 0.0, 1.0))
 
 
-# ── A score against a pass ──────────────────────────────────────────────────────────────────────────────────
-def auc(
-    score: ArrayLike,
-    label: ArrayLike,
-    groups: ArrayLike | None = None,
-    within: bool = False,
-    level: float = 0.95,
-) -> Auc:
-    """How well a score ranks passes above fails: .5 is a coin, 1 perfect order; a tie counts one half.
-
-    score: (n_samples,) finite numbers; label: (n_samples,) 0/1; groups: (n_samples,) the task of each sample.
-    Samples of a task resemble each other, so the standard error is taken over groups (Obuchowski 1997, Biometrics
-    53:567); without groups each sample is its own, which is DeLong's. within=True compares only samples of the same
-    group: easy tasks having both higher scores and more passes then counts for nothing. Its pairs are pooled, and its
-    error is that of a ratio of sums over groups.
-
-    The interval is auc -+ t * se with n_groups - 1 degrees of freedom, cut at 0 and 1: with a handful of groups a
-    standard error is itself hardly known. Where all groups agree to the last pair (se = 0), it is Wilson's for as
-    many observations as there are groups, since a perfect order in five tasks is no proof of one.
-
-    nan where there are not both classes (within: no group with both), and for the interval under two groups.
-    Raises ValueError for NaN scores (drop unparsed replies and report how many), labels other than 0/1, unequal
-    lengths, or within without groups.
-    """
-    s, y = _vector(score, "score"), _vector(label, "label")
-    if s.size != y.size:
-        raise ValueError("score and label must have the same length")
-    if not _is_binary(y):
-        raise ValueError("label must be 0 or 1")
-    _inside(level, "level")
-    if groups is None:
-        if within:
-            raise ValueError("within needs groups: the task of each sample")
-        g = np.arange(s.size)
-    else:
-        g = np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
-        if g.size != s.size:
-            raise ValueError("groups must have one entry a sample")
-    n_groups = int(g.max(initial=-1)) + 1
-    passed = y == 1
-    n_pos, n_neg = int(passed.sum()), int((~passed).sum())
-    found = (_auc_within if within else _auc_between)(s, passed, g, n_groups)
-    lo, hi = _auc_ci(found.auc, found.se, found.n_groups, level)
-    return Auc(found.auc, found.se, lo, hi, n_pos, n_neg, found.n_pairs, found.n_groups)
-
-
-def calibration_table(
-    fitness: ArrayLike, passed: ArrayLike, edges: ArrayLike, level: float = 0.95, ends: bool = True
-) -> list[Bucket]:
-    """Pass rate by bucket of fitness, each with its Wilson interval.
-
-    fitness: (n_samples,) in [0, 1]; passed: (n_samples,) 0/1; edges: rising numbers in [0, 1] (0 and 1 are added).
-    Buckets: exactly 0; then [lo, hi) between the edges; exactly 1. ends=False folds the two end values into their
-    neighbours (probabilities from a judge, where 0 and 100 are just two more numbers). An empty bucket has n = 0 and
-    rate nan. The intervals take samples as independent, which samples of one task are not: read them together with
-    the within-task AUC.
-
-    Raises ValueError for fitness outside [0, 1], unequal lengths, NaN, passed other than 0/1, or edges that do not
-    rise.
-    """
-    f, y = _vector(fitness, "fitness"), _vector(passed, "passed")
-    if f.size != y.size:
-        raise ValueError("fitness and passed must have the same length")
-    if np.any((f < 0) | (f > 1)):
-        raise ValueError("fitness must be in [0, 1]")
-    if not _is_binary(y):
-        raise ValueError("passed must be 0 or 1")
-    cuts = _vector(edges, "edges")
-    if np.any((cuts < 0) | (cuts > 1)) or np.any(np.diff(cuts) <= 0):
-        raise ValueError("edges must rise within [0, 1]")
-    cuts = np.union1d(cuts, [0.0, 1.0])
-    place = np.searchsorted(cuts[1:-1], f, side="right") + 1  # 1.. for the buckets between the edges
-    names = [f"[{lo:g}, {hi:g})" for lo, hi in pairwise(cuts.tolist())]
-    if ends:
-        place = np.where(f == 0, 0, np.where(f == 1, len(names) + 1, place))
-        names = ["0", names[0].replace("[", "(", 1), *names[1:], "1"]
-    else:
-        place = place - 1
-        names[-1] = names[-1].replace(")", "]")
-    n = np.bincount(place, minlength=len(names))
-    k = np.bincount(place, weights=y, minlength=len(names)).astype(int)
-    lo, hi = proportion_ci(k, n, level)
-    rate = np.where(n > 0, k / np.maximum(n, 1), np.nan)
-    columns = (names, n.tolist(), k.tolist(), rate.tolist(), lo.tolist(), hi.tolist())
-    return [Bucket(*row) for row in zip(*columns, strict=True)]
-
-
-# ── Rounding ────────────────────────────────────────────────────────────────────────────────────────────────
-def settled(values: ArrayLike, scale: float | None = None) -> Array:
-    """Numbers that are equal but for rounding made equal, and those that are 0 but for rounding made 0.
-
-    values: numbers of any shape, which is kept; scale: the largest number they were computed from (without one, the
-    largest among them). Neighbours closer than RELATIVE_TIE of it become the middle of the first and the last of them.
-
-    3/24 - 2/24 and 2/24 - 1/24 differ in their last digit. Where "all tasks differ alike" means that nothing can be
-    estimated, that digit would pass for a spread, and give an interval of no width.
-    """
-    x = np.asarray(values, dtype=float)
-    if not x.size:
-        return x
-    near = RELATIVE_TIE * (float(np.abs(x).max()) if scale is None else scale)
-    order = np.argsort(x, axis=None)
-    ranked = x.reshape(-1)[order]
-    new = np.diff(ranked) > near
-    first, last = ranked[np.append(True, new)], ranked[np.append(new, True)]
-    middle = (first + last) / 2
-    middle[np.abs(middle) <= near] = 0.0
-    out = np.empty_like(ranked)
-    out[order] = middle[np.append(0, np.cumsum(new))]
-    return out.reshape(x.shape)
-
-
 # ── Parts ───────────────────────────────────────────────────────────────────────────────────────────────────
-def _finite(x: Array, name: str) -> None:
-    if not np.all(np.isfinite(x)):
-        raise ValueError(f"{name} holds NaN or infinity: drop what was not graded first, and report n")
-
-
-def _vector(values: ArrayLike, name: str) -> Array:
-    x = np.asarray(values, dtype=float)
-    if x.ndim != 1:
-        raise ValueError(f"{name} must have one axis, not shape {x.shape}")
-    _finite(x, name)
-    return x
-
-
-def _whole(values: ArrayLike, name: str) -> Array:
-    """Counts, kept as floats: exact up to 2^53, and a quotient of them never overflows."""
-    x = np.asarray(values, dtype=float)
-    _finite(x, name)
-    if np.any(x != np.floor(x)) or np.any(x < 0):
-        raise ValueError(f"{name} must be whole numbers >= 0")
-    return x
 
 
 def _pair(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
-    x, y = _vector(a, "a"), _vector(b, "b")
+    x, y = vector(a, "a"), vector(b, "b")
     if x.size != y.size:
         raise ValueError(f"a and b must be the same tasks: {x.size} against {y.size}")
     return x, y
@@ -625,12 +414,6 @@ def _differences(x: Array, y: Array) -> Array:
     return settled(y - x, scale=float(max(np.abs(x).max(initial=0), np.abs(y).max(initial=0))))
 
 
-def _inside(x: float, name: str) -> float:
-    if not 0 < x < 1:
-        raise ValueError(f"{name} must be in (0, 1)")
-    return float(x)
-
-
 def _discordance(discordance: float | None, effect: float) -> float:
     if discordance is None or not (np.isfinite(effect) and abs(effect) <= discordance <= 1):
         raise ValueError("discordance must be in [|effect|, 1]: arms that differ by effect disagree at least so often")
@@ -639,33 +422,6 @@ def _discordance(discordance: float | None, effect: float) -> float:
 
 def _generator(rng: np.random.Generator | None) -> np.random.Generator:
     return np.random.default_rng(0) if rng is None else rng
-
-
-def _is_binary(x: Array) -> bool:
-    return bool(np.all((x == 0) | (x == 1)))
-
-
-def _z(p: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri(p))
-
-
-def _wilson(k: Array, n: Array, z: float) -> tuple[Array, Array]:
-    n_ = np.maximum(n, 1)
-    p = k / n_
-    middle = (p + z**2 / (2 * n_)) / (1 + z**2 / n_)
-    half = z / (1 + z**2 / n_) * np.sqrt(p * (1 - p) / n_ + z**2 / (4 * n_**2))
-    # The limits at 0 and n successes are 0 and 1 by algebra; rounding would leave 1e-18 there.
-    return np.where(k == 0, 0.0, np.maximum(middle - half, 0)), np.where(k == n, 1.0, np.minimum(middle + half, 1))
-
-
-def _clopper_pearson(k: Array, n: Array, tail: float) -> tuple[Array, Array]:
-    from scipy.special import betaincinv
-
-    lo = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), n - k + 1, tail))
-    hi = np.where(k == n, 1.0, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail))
-    return lo, hi
 
 
 def _chunks(total: int, width: int) -> Iterator[int]:
@@ -693,7 +449,7 @@ def _difference_ci(x: Array, y: Array, level: float, rng: np.random.Generator) -
     d = _differences(x, y)
     if d.size < 2:
         return Interval(np.nan, np.nan)
-    if _is_binary(x) and _is_binary(y):
+    if is_binary(x) and is_binary(y):
         return bonett_price(int(np.sum(d > 0)), int(np.sum(d < 0)), d.size, level)
     if np.all(d == d[0]):
         return Interval(np.nan, np.nan)
@@ -763,79 +519,3 @@ def _signed_sums(steps: Array) -> tuple[Array, Array] | None:
         weights = np.bincount(place.reshape(-1), weights=np.concatenate((weights, weights)) / 2)
         sums = both[first]
     return sums, weights
-
-
-class _Area(NamedTuple):
-    auc: float
-    se: float
-    n_pairs: int
-    n_groups: int
-
-
-def _wins(score: Array, passed: NDArray[np.bool_], group: NDArray[Any]) -> tuple[Array, Array]:
-    """Fails beaten by each pass (pos,) and passes that beat each fail (neg,), within one group; ties one half."""
-    rank = np.unique(score, return_inverse=True)[1].reshape(-1)
-    key = group * (int(rank.max(initial=0)) + 1) + rank  # groups one after the other, each in the order of its scores
-    start = group * (int(rank.max(initial=0)) + 1)
-    pos, neg = np.sort(key[passed]), np.sort(key[~passed])
-
-    def below(sorted_keys: NDArray[Any], keys: NDArray[Any], starts: NDArray[Any]) -> Array:
-        left, right = (np.searchsorted(sorted_keys, keys, side=side) for side in ("left", "right"))
-        return (left + right) / 2 - np.searchsorted(sorted_keys, starts)
-
-    beaten = below(neg, key[passed], start[passed])
-    in_group = np.bincount(group[passed], minlength=int(group.max(initial=0)) + 1)
-    beats = in_group[group[~passed]] - below(pos, key[~passed], start[~passed])
-    return beaten, beats
-
-
-def _auc_between(s: Array, passed: NDArray[np.bool_], g: NDArray[Any], n_groups: int) -> _Area:
-    n_pos, n_neg = int(passed.sum()), int((~passed).sum())
-    if n_pos == 0 or n_neg == 0:
-        return _Area(np.nan, np.nan, 0, n_groups)
-    beaten, beats = _wins(s, passed, np.zeros_like(g))
-    pairs, wins = n_pos * n_neg, beaten.sum()
-    area = float(wins / pairs)
-    pos_in, neg_in = (np.bincount(g[side], minlength=n_groups) for side in (passed, ~passed))
-    # Halves and whole numbers until the last division: groups that agree leave exactly 0.
-    v10 = (np.bincount(g[passed], weights=beaten, minlength=n_groups) * n_pos - pos_in * wins) / pairs
-    v01 = (np.bincount(g[~passed], weights=beats, minlength=n_groups) * n_neg - neg_in * wins) / pairs
-    i10, i01 = int(np.sum(pos_in > 0)), int(np.sum(neg_in > 0))
-    if n_groups < 2 or i10 < 2 or i01 < 2:
-        return _Area(area, np.nan, pairs, n_groups)
-    s10 = i10 / ((i10 - 1) * n_pos) * (v10 @ v10)
-    s01 = i01 / ((i01 - 1) * n_neg) * (v01 @ v01)
-    s11 = n_groups / (n_groups - 1) * (v10 @ v01)
-    apart = s10 / n_pos + s01 / n_neg
-    (variance,) = settled([apart + 2 * s11 / pairs], scale=apart)  # what one side adds the other may take off
-    return _Area(area, float(np.sqrt(np.maximum(variance, 0))), pairs, n_groups)
-
-
-def _auc_within(s: Array, passed: NDArray[np.bool_], g: NDArray[Any], n_groups: int) -> _Area:
-    pos_in, neg_in = (np.bincount(g[side], minlength=n_groups) for side in (passed, ~passed))
-    pairs = pos_in * neg_in
-    mixed = pairs > 0
-    n = int(mixed.sum())
-    total = int(pairs.sum())
-    if n == 0:
-        return _Area(np.nan, np.nan, 0, 0)
-    beaten, _ = _wins(s, passed, g)
-    wins = np.bincount(g[passed], weights=beaten, minlength=n_groups)
-    area = float(wins.sum() / total)
-    if n < 2:
-        return _Area(area, np.nan, total, n)
-    residual = (wins * total - wins.sum() * pairs)[mixed] / total  # exactly 0 where every group has the same area
-    return _Area(area, float(np.sqrt(n / (n - 1) * (residual @ residual)) / total), total, n)
-
-
-def _auc_ci(area: float, se: float, n_groups: int, level: float) -> Interval:
-    if not np.isfinite(se):
-        return Interval(np.nan, np.nan)
-    tail = 1 - (1 - level) / 2
-    if se == 0:
-        lo, hi = _wilson(np.array(area * n_groups), np.array(float(n_groups)), _z(tail))
-        return Interval(float(lo), float(hi))
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(n_groups - 1, tail)) * se
-    return Interval(max(area - half, 0.0), min(area + half, 1.0))

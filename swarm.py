@@ -58,37 +58,37 @@ class Prompt(NamedTuple):
 class Attempt:
     """One reply in one slot, with its program and its grade: a line of attempts.jsonl, field for key."""
 
-    task_id: str
-    arm: str
-    rerun: int
-    round: int
-    particle: int
-    seed: int = 0
-    task_sha: str = ""
-    prompt_sha: str = ""
-    parent: str | None = None
-    social: str | None = None
-    reply: str = ""
-    reasoning: str = ""
-    code: str | None = None  # None: the reply holds no program
-    finish_reason: str = ""
-    prompt_tokens: int | None = None  # None: the server did not say
-    completion_tokens: int | None = None
-    fitness: float = 0.0  # share of the visible tests passed
-    visible_passed: int = 0
-    visible_total: int = 0
-    hidden_passed: int = 0
-    hidden_total: int = 0
+    task_id: str  # as the task set names it
+    arm: str  # base, round0 (shared by all arms), or the arm
+    rerun: int  # 0, or the number of the noise run
+    round: int  # from 0
+    particle: int  # from 0; of the base group, its attempts
+    seed: int = 0  # that the request was sent with
+    task_sha: str = ""  # SHA-256 of the task, tests included
+    prompt_sha: str = ""  # SHA-256 of the messages
+    parent: str | None = None  # "arm/rerun/round/particle" of the own best shown; null: the bare prompt
+    social: str | None = None  # the same of the other's best shown; null: none was
+    reply: str = ""  # what the server sent, without its reasoning
+    reasoning: str = ""  # sent apart from the reply
+    code: str | None = None  # the program; null: the reply holds none
+    finish_reason: str = ""  # stop; length: cut at max_tokens; context_overflow: too long a prompt; or the server's
+    prompt_tokens: int | None = None  # null: the server did not say
+    completion_tokens: int | None = None  # as prompt_tokens
+    fitness: float = 0.0  # fraction of the visible tests passed
+    visible_passed: int = 0  # tests
+    visible_total: int = 0  # tests
+    hidden_passed: int = 0  # tests; 0 where they were not run
+    hidden_total: int = 0  # tests, run or not
     passed: bool = False  # every visible and every hidden test
-    outcome: str = ""
+    outcome: str = ""  # of the first test failed, visible before hidden; else pass
     visible_tests: str = ""  # a letter a test, see grading.grade.LETTERS
     hidden_tests: str = ""  # empty where the hidden tests were not run
-    got: str = ""
+    got: str = ""  # output on the first visible test failed, clipped, or the name of what ended it
     got_start: int = 0  # characters before `got` begins
-    cpu_seconds: float = 0.0
-    latency_seconds: float = 0.0
-    tries: int = 1
-    time: float = field(default=0.0, compare=False)  # Unix seconds
+    cpu_seconds: float = 0.0  # seconds of CPU, all tests together
+    latency_seconds: float = 0.0  # seconds from the request to the reply
+    tries: int = 1  # requests until there was a reply
+    time: float = field(default=0.0, compare=False)  # seconds since 1970, when it was graded
 
     @property
     def slot(self) -> Slot:

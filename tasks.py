@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -22,14 +22,13 @@ from faults import TaskError as TaskError
 from tasksets.code_contests import code_contests
 from tasksets.mbpp import mbpp_bundle
 from tasksets.own import own
-from tasksets.task import About, Options, in_words, seeded
+from tasksets.task import About, Options, Reader, in_words, seeded
 from tasksets.task import Task as Task
 from tasksets.task import Test as Test
 from tasksets.task import card as card
 from tasksets.task import from_card as from_card
 from tasksets.toy import toy
 
-Reader = Callable[[Options, About], Iterator[Task]]
 SETS: dict[str, Reader] = {
     "toy": toy,
     "code_contests": code_contests,

@@ -3,7 +3,7 @@
     parser = Flags("run.py", __doc__, Args, identity=Identity, plan=Plan, free=Free)
     args = parser.read(argv)      an Args
 
-No abbreviations; a value that cannot be used is one line and exit 2. Left out: the settings (figures/settings.py).
+No abbreviations; a value that cannot be used is one line and exit 2. Left out: the settings (commands/settings.py).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NoReturn, TypeVar
 
+from commands.settings import flag, ordered
 from faults import BAD_INPUT
-from figures.settings import flag, ordered
 
 VERSION = "0.1.0"
 

@@ -22,10 +22,10 @@ from typing import cast
 
 from commands.console import note, without_login
 from commands.flags import VERSION
+from commands.settings import Asking, Config, Data, Free, Row, Server, values_of
 from endpoint import Probe
 from faults import DONE, ENDPOINT, LIMIT, RecordsError
 from figures.plan import plan_digest
-from figures.settings import Asking, Config, Data, Free, Row, Server, values_of
 from records import ATTEMPTS, Folder, Log
 
 
@@ -114,6 +114,12 @@ def ended(log: Log) -> None:
 def is_telling(code: int, out: Path) -> bool:
     """Whether a report follows: at the end, and where a limit or the endpoint has ended a run that holds something."""
     return code in (DONE, LIMIT) or (code == ENDPOINT and (out / ATTEMPTS).exists())
+
+
+def note_remarks(remarks: list[str]) -> None:
+    """What is different about grading on this machine."""
+    for line in remarks:
+        note(f"warning: {line}")
 
 
 def note_unreadable(folder: Folder) -> None:

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from commands.console import note
+from commands.folder import note_remarks
 from commands.sampling import Watch, conduct
+from commands.settings import Config
 from faults import DONE
-from figures.settings import Config, Row
+from figures.results import Results
 from measure import measure
 from records import CHECKS, EVENTS, Log
 from session import each
@@ -57,6 +60,7 @@ async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -
     missing = set(saved)
 
     async with Grader(workers=workers, as_published=identity["as_published"]) as grader:
+        note_remarks(grader.remarks)
         watch = Watch(sum(map(len, saved.values())), unit="program")
 
         async def one(task: Task) -> None:
@@ -86,11 +90,11 @@ async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -
     log.append(EVENTS, {"event": "regraded", "name": name, "programs": len(done), "time": time.time()})
 
 
-def _results(log: Log, config: Config) -> Row:
+def _results(log: Log, config: Config) -> Results:
     return measure(log.attempts(), config, log.cards(), log.checks(), log.events(), log.plan)
 
 
-def changes(old: Row, new: Row) -> list[str]:
+def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What a reader of the report would conclude differently, a line each."""
     found = []
     if old["all_fail"] != new["all_fail"]:

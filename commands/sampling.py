@@ -24,6 +24,7 @@ from asking.address import default_base_urls
 from asking.events import Event
 from asking.fields import Fields
 from commands.console import complain, note, without_login
+from commands.settings import Asking, Free
 from endpoint import Policy, Record
 from faults import (
     DONE,
@@ -36,7 +37,6 @@ from faults import (
     Fault,
     LimitReached,
 )
-from figures.settings import Asking, Free
 from records import EVENTS, Log, dumps
 from session import Owing, Session, Worker
 from swarm import Attempt

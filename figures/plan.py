@@ -1,6 +1,5 @@
-"""What is due, and what will be concluded from it: the settings of a run as the figures need them, and plan.json.
+"""What will be concluded from a run, and how, before its first sample: plan.json.
 
-    due = Settings.of(config)               which attempts the settings ask for
     plan = make_plan(config, n_tasks)       plan.json, before the first sample
     plan_digest(plan)                       what config.json keeps of it
 
@@ -14,15 +13,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from hashlib import sha256
 from statistics import NormalDist
-from typing import Any, NamedTuple
 
 import stats
+from commands.settings import CONTROL, Config, Row, Settings
+from figures.numbers import in_points, plural
 
 SCHEMA_VERSION = 2  # of results.json, calibration.json and plan.json: goes up when a key is added or changes
-CONTROL = "resample"  # the arm that every other one is compared with
 POSITIVE_CONTROL = "mbpp-bundle"  # the task set on which refining must find more, if it ever does
 LEVEL = 0.95  # of every interval, unless its key says otherwise
 ALPHA = 0.05
@@ -38,77 +36,44 @@ PLAN_DISCORDANCE = 0.09
 PLAN_SAMPLE_SD = 0.047
 
 
-class Settings(NamedTuple):
-    """The settings that say which attempts are due."""
-
-    base_samples: int  # G
-    particles: int  # N
-    rounds: int  # R
-    noise_runs: int  # re-runs of the control, beside its first run
-    arms: list[str]
-    full_budget: bool
-    band: str
-    shared: bool  # the arms share one round 0
-
-    @property
-    def others(self) -> list[str]:
-        """The arms that are compared with the control: the family of tests."""
-        return [arm for arm in self.arms if arm != CONTROL]
-
-    @classmethod
-    def of(cls, config: Mapping[str, Any]) -> Settings:
-        """As run.py's config.json holds them."""
-        identity, plan = config["identity"], config["plan"]
-        return cls(
-            base_samples=plan["base_samples"],
-            particles=identity["particles"],
-            rounds=plan["rounds"],
-            noise_runs=plan["noise_runs"],
-            arms=list(plan["arms"]),
-            full_budget=plan["full_budget"],
-            band=plan["band"],
-            shared=identity["share_round0"],
-        )
-
-
 def wants_full_budget(tasks: str, as_published: bool) -> bool:
     """Whether arms go on after their first pass where --full-budget does not say: where the metric needs it."""
     return tasks == POSITIVE_CONTROL and not as_published
 
 
-def primary_metric(config: Mapping[str, Any]) -> str:
+def primary_metric(config: Config) -> str:
     """`per_sample` where the positive control runs its full budget, `rescue_rate` everywhere else."""
     full = config["identity"]["tasks"] == POSITIVE_CONTROL and config["plan"]["full_budget"]
     return "per_sample" if full else "rescue_rate"
 
 
-def margins(config: Mapping[str, Any]) -> dict[str, float]:
+def margins(config: Config) -> dict[str, float]:
     """The margins in force, as fractions: --margin speaks of the primary metric."""
     said = config["plan"]["margin"]
     return MARGIN if said is None else {**MARGIN, primary_metric(config): float(said) / 100}
 
 
-def make_plan(config: Mapping[str, Any], n_tasks: int, median_rating: float | None = None) -> dict[str, Any]:
+def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) -> Row:
     """What is going to be concluded, and how, as plan.json says it before the first sample.
 
     n_tasks: tasks asked. Tokens are those of completions, since the length of a prompt is not known yet. `written` is
     left for the caller, who has a clock; `plan_digest` of the result belongs into config.json.
     """
     identity = config["identity"]
-    t = Settings.of(config)
+    due = Settings.of(config)
     metric = primary_metric(config)
     margin = margins(config)[metric]
-    stop = not t.full_budget
-    a_play = t.particles * t.rounds
+    stop = not due.full_budget
+    a_play = due.particles * due.rounds
     stages = {
-        "base": n_tasks * t.base_samples,
-        "arms_if_all_fail": n_tasks * a_play * len(t.arms),
-        "noise_runs_if_all_fail": n_tasks * a_play * (t.noise_runs if CONTROL in t.arms else 0),
+        "base": n_tasks * due.base_samples,
+        "arms_if_all_fail": n_tasks * a_play * len(due.arms),
+        "noise_runs_if_all_fail": n_tasks * a_play * (due.noise_runs if CONTROL in due.arms else 0),
     }
-    if t.shared:
-        stages["arms_if_all_fail"] -= n_tasks * t.particles * (len(t.arms) - 1)
+    if due.share_round0:
+        stages["arms_if_all_fail"] -= n_tasks * due.particles * (len(due.arms) - 1)
     largest = sum(stages.values())
-    compared = t.others if CONTROL in t.arms else []
+    compared = due.others if CONTROL in due.arms else []
     family = len(compared)
     exact = metric == "rescue_rate"
     return {
@@ -119,16 +84,16 @@ def make_plan(config: Mapping[str, Any], n_tasks: int, median_rating: float | No
             "task_set": identity["tasks"],
             "revision": identity["revision"],
             "median_rating": median_rating,
-            "base_samples": t.base_samples,
-            "band": t.band,
-            "text": f"tasks on which all {t.base_samples} base attempts fail"
-            + (", and one of them passed a visible test" if t.band == "near-miss" else ""),
+            "base_samples": due.base_samples,
+            "band": due.band,
+            "text": f"tasks on which all {due.base_samples} base attempts fail"
+            + (", and one of them passed a visible test" if due.band == "near-miss" else ""),
         },
         "primary_metric": metric,
         "metric_text": METRICS[metric],
         "margin": margin,
-        "control": CONTROL if CONTROL in t.arms else None,
-        "arms": list(t.arms),
+        "control": CONTROL if CONTROL in due.arms else None,
+        "arms": list(due.arms),
         "family": compared,
         "rule": {
             "unit": "task",
@@ -144,7 +109,7 @@ def make_plan(config: Mapping[str, Any], n_tasks: int, median_rating: float | No
             "text": (
                 f"Each of {', '.join(compared)} against {CONTROL} on the tasks that both finished, by "
                 f"{METRICS[metric].split(':')[0]}. Better or worse: the {LEVEL:.0%} interval of the paired difference "
-                f"excludes 0 and its p-value, Holm-adjusted over {family} comparison{'s' * (family != 1)}, "
+                f"excludes 0 and its p-value, Holm-adjusted over {plural(family, 'comparison')}, "
                 f"is under {ALPHA:g}. Else equivalent: the {EQUIVALENCE_LEVEL:.0%} interval lies within "
                 f"{in_points(margin)} either way. Else inconclusive, which is not a claim of no difference."
             )
@@ -152,19 +117,19 @@ def make_plan(config: Mapping[str, Any], n_tasks: int, median_rating: float | No
             else f"Nothing is compared: that takes {CONTROL} and another arm.",
         },
         "budget": {
-            "base_samples": t.base_samples,
-            "particles": t.particles,
-            "rounds": t.rounds,
+            "base_samples": due.base_samples,
+            "particles": due.particles,
+            "rounds": due.rounds,
             "samples_a_task_and_arm": a_play,
             "stop_at_first_pass": stop,
-            "noise_runs": t.noise_runs,
-            "share_round0": t.shared,
+            "noise_runs": due.noise_runs,
+            "share_round0": due.share_round0,
         },
         "calls": {**stages, "largest": largest},
         "tokens": {"completion_largest": largest * identity["max_tokens"]},
         "power": {
-            name: _planned_power(metric, int(n_tasks * share), margin, max(family, 1))
-            for name, share in (("all", 1.0), ("half", 0.5), ("quarter", 0.25))
+            name: _planned_power(metric, int(n_tasks * all_fail), margin, max(family, 1))
+            for name, all_fail in (("all", 1.0), ("half", 0.5), ("quarter", 0.25))
         },
         "power_assumes": f"a true difference of the margin, {in_points(margin)}; "
         + (
@@ -178,15 +143,9 @@ def make_plan(config: Mapping[str, Any], n_tasks: int, median_rating: float | No
     }
 
 
-def in_points(fraction: float) -> str:
-    """A margin in words: .05 -> "5 points"."""
-    said = f"{100 * fraction:.6g}"
-    return f"{said} point{'s' * (said != '1')}"
-
-
-def _planned_power(metric: str, n: int, effect: float, family: int) -> dict[str, Any]:
+def _planned_power(metric: str, n: int, effect: float, family: int) -> dict[str, float]:
     """The chance to see a true difference of the margin on n all-fail tasks: alone, and at Holm's first step."""
-    out: dict[str, Any] = {"tasks": n}
+    out: dict[str, float] = {"tasks": n}
     for name, alpha in (("power", ALPHA), ("power_holm", ALPHA / family)):
         if metric == "rescue_rate":
             out[name] = stats.power_paired(n, effect, max(PLAN_DISCORDANCE, effect), alpha=alpha)
@@ -197,7 +156,7 @@ def _planned_power(metric: str, n: int, effect: float, family: int) -> dict[str,
     return out
 
 
-def plan_digest(plan: Mapping[str, Any]) -> str:
+def plan_digest(plan: Row) -> str:
     """SHA-256 of the plan as it was first written: everything but its amendments."""
     first = {key: value for key, value in plan.items() if key != "amendments"}
     return sha256(json.dumps(first, sort_keys=True, allow_nan=False).encode()).hexdigest()

@@ -1,13 +1,13 @@
 """Attempts as columns: one walk over them, and what is due set against what is there. Pure.
 
     table = tabulate(attempts, config, cards, events, plan)
-    table.play("ring").done         (tasks,) bool: nothing is owed
-    table.of("passed", rows, False) a column's values at these rows
+    table.plays["ring"].done                (tasks,) bool: nothing is owed
+    at(table.columns.passed, rows, False)   a column's values at these rows
 
 Nothing of a reply or a program is kept but numbers that say which are equal: 25,000 attempts are some 20 MB. Rows are
 sorted by slot, so no figure depends on the order in which attempts were made.
 
-Left out: what is told of them (measure.py), which of them are due (plan.py), the folder they come from (records.py).
+Left out: what is told of them (measure.py), what is due (settings.py), the folder they come from (records.py).
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from figures.plan import CONTROL, Settings
+from commands.settings import CONTROL, Config, Row, Settings
 from grading.reasoning import ENDS, OPENS
 from swarm import Attempt, same_program
 from tasksets.task import Task
@@ -30,118 +31,164 @@ from tasksets.task import Task
 # Slot-seconds of the endpoint in the events: busy, and idle by what was missing.
 SLOT_SECONDS = tuple(f"{name}_slot_seconds" for name in ("busy", "retrying", "grading", "work"))
 GRADINGS = ("graded", "repeated")  # programs run, and equal ones that took the verdict of an earlier one
-Columns = dict[str, Any]  # name -> array, one entry an attempt
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Texts = NDArray[np.object_]
+Lines: TypeAlias = "array[int]"  # numbers of a program's (line, how often before) within its task
 
 
-@dataclass(frozen=True)
-class Play:
+class Columns(NamedTuple):
+    """The attempts turned round: an array for each thing that is kept of them, an entry an attempt."""
+
+    task: Ints
+    run: Ints  # code of the arm and its re-run
+    round: Ints
+    particle: Ints
+    passed: Bools
+    outcome: Texts
+    fitness: Floats
+    shown: Bools  # passes every visible test
+    hidden: Floats  # share of the hidden tests passed; nan where they were not run
+    half: Bools  # at least half of the visible tests
+    signature: Texts  # a letter a visible test
+    program: Ints  # equal programs, equal number; -1 without a program
+    reply: Ints
+    prompt: Ints
+    truncated: Bools
+    thinking: Bools  # cut before its answer began
+    empty: Bools
+    prompt_tokens: Floats  # nan = unknown
+    completion_tokens: Floats
+    cpu_seconds: Floats
+    latency_seconds: Floats
+    time: Floats
+    parent: Texts  # None: the bare prompt
+    social: Texts
+
+
+Kind = TypeVar("Kind", bound=np.generic)
+
+
+def at(column: NDArray[Kind], row: Ints, missing: float) -> NDArray[Kind]:
+    """The column's values at these rows, `missing` where there is no attempt."""
+    if not len(column):
+        return np.full(row.shape, missing)
+    return np.where(row >= 0, column[np.maximum(row, 0)], missing)
+
+
+class Play(NamedTuple):
     """One arm's one pass over the tasks. `row` is (tasks, rounds, particles): the row in the columns, or -1."""
 
-    row: Any
-    passes: Any  # (tasks, rounds) programs that passed
-    drawn: Any  # (tasks, rounds) attempts there are
-    done: Any  # (tasks,) nothing is owed
-    owed: Any  # (tasks,) attempts owed at most; an arm that stops at its first pass may need fewer
-
-    @property
-    def rescued(self) -> Any:
-        """(tasks,) bool: some program passed."""
-        return self.passes.any(axis=1)
-
-    @property
-    def first(self) -> Any:
-        """(tasks,) the round of the first pass; the number of rounds where there is none."""
-        hit = self.passes > 0
-        return np.where(hit.any(axis=1), hit.argmax(axis=1), hit.shape[1])
-
-    @property
-    def full(self) -> Any:
-        """(tasks,) bool: every round was drawn, as if nothing had stopped."""
-        return (self.drawn == self.row.shape[2]).all(axis=1)
+    row: Ints
+    passes: Ints  # (tasks, rounds) programs that passed
+    drawn: Ints  # (tasks, rounds) attempts there are
+    done: Bools  # (tasks,) nothing is owed
+    owed: Ints  # (tasks,) attempts owed at most; an arm that stops at its first pass may need fewer
+    rescued: Bools  # (tasks,) some program passed
+    first: Ints  # (tasks,) the round of the first pass; the number of rounds where there is none
+    full: Bools  # (tasks,) every round was drawn, as if nothing had stopped
 
 
 @dataclass
 class Table:
     """All attempts as columns sorted by slot, and the settings that say which of them were due."""
 
-    config: Mapping[str, Any]
-    plan: Mapping[str, Any] | None
+    config: Config
+    plan: Row | None
     events: Counter[str]  # events by name, and "possibly_billed"; the slot-seconds of the sampling, by name
     seconds: float | None  # wall time over all processes, None = unknown
     tags: dict[str, Mapping[str, str]]  # of the tasks that have a card
     tasks: list[str]
     columns: Columns
-    lines: list[Any]  # row -> numbers of the program's (line, how often before) within its task, None without a program
+    lines: list[Lines | None]  # row -> its program as a set of lines, None without a program
     runs: list[tuple[str, int]]  # code of a run -> (arm, rerun)
     shown: dict[tuple[int, str], int]  # (task, "arm/rerun/round/particle") -> row
     duplicates: int
-    _plays: dict[tuple[str, int], Play] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         due = Settings.of(self.config)
         self.base_samples, self.particles, self.rounds = due.base_samples, due.particles, due.rounds
-        self.arms, self.others, self.noise_runs = due.arms, due.others, due.noise_runs
-        self.full_budget, self.band, self.shared = due.full_budget, due.band, due.shared
-        base = self.base
-        best = self.of("fitness", base.row, 0.0).max(axis=(1, 2), initial=0.0)
-        self.all_fail = base.done & ~base.rescued
-        self.near_miss = self.all_fail & (best > 0)
+        self.arms, self.others, self.full_budget, self.band = due.arms, due.others, due.full_budget, due.band
+        self.controlled = CONTROL in due.arms
+        self.base = self._play("base", 0, 1, due.base_samples, stop=False)
+        self.best_base = at(self.columns.fitness, self.base.row, 0.0).max(axis=(1, 2), initial=0.0)
+        self.all_fail = self.base.done & ~self.base.rescued
+        self.near_miss = self.all_fail & (self.best_base > 0)
         self.given = self.near_miss if self.band == "near-miss" else self.all_fail
-        self.best_base = best
+        stop = not due.full_budget
+        self.plays = {arm: self._play(arm, 0, due.rounds, due.particles, stop, due.share_round0) for arm in due.arms}
+        again = range(1, due.noise_runs + 1) if self.controlled else ()
+        self.reruns = [self._play(CONTROL, k, due.rounds, due.particles, stop) for k in again]  # of the control
 
-    def of(self, name: str, row: Any, missing: Any) -> Any:
-        """The column's values at these rows, `missing` where there is no attempt."""
-        column = self.columns[name]
-        if not len(column):
-            return np.full(row.shape, missing)
-        return np.where(row >= 0, column[np.maximum(row, 0)], missing)
-
-    @property
-    def base(self) -> Play:
-        return self.play("base", 0, rounds=1, particles=self.base_samples, stop=False)
-
-    def play(self, arm: str, rerun: int = 0, rounds: int = 0, particles: int = 0, stop: bool | None = None) -> Play:
+    def _play(self, arm: str, rerun: int, rounds: int, particles: int, stop: bool, shared: bool = False) -> Play:
         """The arm's attempts as a grid, with what it still owes by the plan."""
-        if (arm, rerun) in self._plays:
-            return self._plays[arm, rerun]
-        rounds, particles = rounds or self.rounds, particles or self.particles
-        stop = not self.full_budget if stop is None else stop
         row = np.full((len(self.tasks), rounds, particles), -1, dtype=np.int64)
         self._fill(row, arm, rerun)
-        if self.shared and arm != "base" and not rerun:  # a re-run is there to differ: it draws its own round 0
+        if shared:  # a re-run is there to differ: it draws its own round 0
             row[:, 0] = -1
             self._fill(row[:, :1], "round0", 0)
-        passes = self.of("passed", row, False).sum(axis=2)
+        passes = at(self.columns.passed, row, False).sum(axis=2)
         drawn = (row >= 0).sum(axis=2)
+        hit = passes > 0
         whole = np.cumprod(drawn == particles, axis=1).astype(bool)  # rounds complete up to here
-        done = whole[:, -1] | ((whole & (passes > 0)).any(axis=1) & stop)
-        owed = np.where(done, 0, (particles - drawn).sum(axis=1))
-        play = Play(row, passes, drawn, done, owed)
-        self._plays[arm, rerun] = play
-        return play
+        done = whole[:, -1] | ((whole & hit).any(axis=1) & stop)
+        return Play(
+            row,
+            passes,
+            drawn,
+            done,
+            owed=np.where(done, 0, (particles - drawn).sum(axis=1)),
+            rescued=hit.any(axis=1),
+            first=np.where(hit.any(axis=1), hit.argmax(axis=1), rounds),
+            full=(drawn == particles).all(axis=1),
+        )
 
-    def _fill(self, row: Any, arm: str, rerun: int) -> None:
+    def _fill(self, row: Ints, arm: str, rerun: int) -> None:
         if (arm, rerun) not in self.runs:
             return
         c = self.columns
         here = np.flatnonzero(
-            (c["run"] == self.runs.index((arm, rerun))) & (c["round"] < row.shape[1]) & (c["particle"] < row.shape[2])
+            (c.run == self.runs.index((arm, rerun))) & (c.round < row.shape[1]) & (c.particle < row.shape[2])
         )
-        row[c["task"][here], c["round"][here], c["particle"][here]] = here
+        row[c.task[here], c.round[here], c.particle[here]] = here
 
     # who is compared with whom
-    def both(self, arm: str) -> Any:
+    @property
+    def control(self) -> Play | None:
+        return self.plays.get(CONTROL)
+
+    def finished(self, arm: str) -> Bools:
+        """(tasks,) bool: tasks given to the arms on which this one owes nothing."""
+        return self.given & self.plays[arm].done
+
+    def both(self, arm: str) -> Bools:
         """(tasks,) bool: tasks given to the arms on which neither this arm nor the control owes anything."""
-        return self.given & self.play(arm).done & self.play(CONTROL).done
+        return self.finished(arm) & self.plays[CONTROL].done
+
+    def ran_full(self, arm: str) -> bool:
+        """Whether the arm drew every round on every finished task, by the plan or because nothing stopped it."""
+        return bool(self.plays[arm].full[self.finished(arm)].all())
+
+    def rescues(self, arm: str) -> tuple[Floats, Floats]:
+        """0/1 rescues of the control and of the arm, on the tasks where neither owes anything."""
+        both = self.both(arm)
+        return self.plays[CONTROL].rescued[both].astype(float), self.plays[arm].rescued[both].astype(float)
 
     @property
-    def reruns(self) -> list[Play]:
-        """The control and its noise runs, in order."""
-        return [self.play(CONTROL, k) for k in range(self.noise_runs + 1)] if CONTROL in self.arms else []
+    def control_runs(self) -> list[Play]:
+        """The control and its noise runs, in order; none without a control."""
+        return [self.plays[CONTROL], *self.reruns] if self.controlled else []
+
+    def rescues_of_runs(self) -> tuple[Bools, Floats]:
+        """The tasks that every run of the control has finished, and their rescues (runs, tasks); no run without one."""
+        use = np.logical_and.reduce([self.given, *(play.done for play in self.control_runs)])
+        return use, np.array([play.rescued[use] for play in self.control_runs], dtype=float)
 
 
 class _Row(NamedTuple):
-    """What is kept of an attempt. Texts are gone by here: equal texts have equal numbers."""
+    """An attempt as `Columns` will hold it. Texts are gone by here: equal texts have equal numbers."""
 
     task: str
     run: int
@@ -150,17 +197,17 @@ class _Row(NamedTuple):
     passed: bool
     outcome: str
     fitness: float
-    shown: bool  # passes every visible test
-    hidden: float  # share of the hidden tests passed; nan where they were not run
-    half: bool  # at least half of the visible tests
-    signature: str  # a letter a visible test
-    program: int  # equal programs, equal number; -1 without a program
+    shown: bool
+    hidden: float
+    half: bool
+    signature: str
+    program: int
     reply: int
     prompt: int
     truncated: bool
-    thinking: bool  # cut before its answer began
+    thinking: bool
     empty: bool
-    prompt_tokens: float  # nan = unknown
+    prompt_tokens: float
     completion_tokens: float
     cpu_seconds: float
     latency_seconds: float
@@ -173,7 +220,7 @@ def _number(seen: dict[bytes, int], text: str) -> int:
     return seen.setdefault(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest(), len(seen))
 
 
-def _line_numbers(seen: dict[Any, int], program: str) -> Any:
+def _line_numbers(seen: dict[str | tuple[str, int], int], program: str) -> Lines:
     """A program as a set: its stripped lines, the k-th occurrence of a line apart from the first."""
     lines = [line for line in map(str.strip, program.split("\n")) if line]
     times = Counter(lines)
@@ -186,18 +233,18 @@ def _line_numbers(seen: dict[Any, int], program: str) -> Any:
 
 def tabulate(
     attempts: Iterable[Attempt],
-    config: Mapping[str, Any],
-    cards: Iterable[Mapping[str, Any] | Task] = (),
+    config: Config,
+    cards: Iterable[Row | Task] = (),
     events: Iterable[Mapping[str, Any]] = (),
-    plan: Mapping[str, Any] | None = None,
+    plan: Row | None = None,
 ) -> Table:
     """One walk over the attempts; nothing of a reply or a program is kept but numbers that say which are equal."""
-    rows: dict[tuple[str, int, int, int], tuple[_Row, Any]] = {}
+    rows: dict[tuple[str, int, int, int], tuple[_Row, Lines | None]] = {}
     runs: dict[tuple[str, int], int] = {}
     replies: dict[bytes, int] = {}
     programs: dict[bytes, int] = {}
     prompts: dict[str, int] = {}
-    texts: defaultdict[str, dict[Any, int]] = defaultdict(dict)  # a task each: small ones are faster
+    texts: defaultdict[str, dict[str | tuple[str, int], int]] = defaultdict(dict)  # a task each: small ones are faster
     duplicates = 0
     for a in attempts:
         run = runs.setdefault((a.arm, a.rerun), len(runs))
@@ -252,24 +299,24 @@ def tabulate(
     where = {task: i for i, task in enumerate(tasks)}
     kept = [rows[key][0] for key in order]
     values = dict(zip(_Row._fields, zip(*kept, strict=True), strict=True)) if kept else dict.fromkeys(_Row._fields, ())
-    columns: Columns = {
-        name: np.array(values[name], dtype=dtype)
-        for name, dtype in {
-            **dict.fromkeys(("run", "round", "particle", "program", "reply", "prompt"), np.int64),
-            **dict.fromkeys(("passed", "shown", "half", "truncated", "thinking", "empty"), bool),
-            **dict.fromkeys(("fitness", "hidden", "prompt_tokens", "completion_tokens"), float),
-            **dict.fromkeys(("cpu_seconds", "latency_seconds", "time"), float),
-            **dict.fromkeys(("outcome", "signature", "parent", "social"), object),
-        }.items()
+    kinds: dict[str, type] = {
+        **dict.fromkeys(("run", "round", "particle", "program", "reply", "prompt"), np.int64),
+        **dict.fromkeys(("passed", "shown", "half", "truncated", "thinking", "empty"), bool),
+        **dict.fromkeys(("fitness", "hidden", "prompt_tokens", "completion_tokens"), float),
+        **dict.fromkeys(("cpu_seconds", "latency_seconds", "time"), float),
+        **dict.fromkeys(("outcome", "signature", "parent", "social"), object),
     }
-    columns["task"] = np.array([where[task] for task in values["task"]], dtype=np.int64)
+    columns = Columns(
+        task=np.array([where[task] for task in values["task"]], dtype=np.int64),
+        **{name: np.array(values[name], dtype=kind) for name, kind in kinds.items()},
+    )
     shown_slots = {
         (where[row.task], "{}/{}/{}/{}".format(*names[row.run], row.round, row.particle)): i
         for i, row in enumerate(kept)
     }
     counted, seconds = _events(events)
-    if seconds is None and len(kept) and columns["time"].min() > 0:
-        seconds = float(columns["time"].max() - columns["time"].min())
+    if seconds is None and len(kept) and columns.time.min() > 0:
+        seconds = float(columns.time.max() - columns.time.min())
     return Table(
         config=config,
         plan=plan,

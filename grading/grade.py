@@ -3,6 +3,7 @@
     LETTERS, OUTCOMES   what became of one test, and the letter it is kept under; and back
     UNANSWERED          outcomes of a prompt that brought no reply
     Grade, TestResult   of a reply, of one test
+    tally               what the letters of a program's tests amount to
     clip                how much of an output a prompt or a line of attempts.jsonl holds
     rules_of            names all that a verdict depends on besides program and tests
 
@@ -61,6 +62,29 @@ class Grade(NamedTuple):
     got: str = ""
     got_start: int = 0
     cpu_seconds: float = 0.0  # all tests together
+
+
+class Tally(NamedTuple):
+    """What letters amount to, under the names that an attempt has for it."""
+
+    fitness: float  # share of the visible tests passed
+    visible_passed: int
+    hidden_passed: int
+    passed: bool  # every test, and there was one
+    outcome: str  # of the first failed test, visible before hidden; else pass
+
+
+def tally(visible: str, hidden: str) -> Tally:
+    """What the letters of a program's tests amount to; hidden ones are "" where they were not run."""
+    passes = LETTERS["pass"]
+    failed = (visible + hidden).lstrip(passes)
+    return Tally(
+        fitness=visible.count(passes) / len(visible) if visible else 0.0,
+        visible_passed=visible.count(passes),
+        hidden_passed=hidden.count(passes),
+        passed=not failed and bool(visible + hidden),
+        outcome=OUTCOMES[failed[0]] if failed else "pass" if visible + hidden else "not_run",
+    )
 
 
 class TestResult(NamedTuple):

@@ -18,7 +18,8 @@ count on from test to test, in full too, so that a program learns how many threa
 names and sizes (not the contents) of files can be probed in strict; in strict the scratch folder lies on the host's
 disk and is watched every 50 ms instead of being bounded by the kernel. They also refuse some harmless things: modes and
 times of files cannot be changed, not even of one's own (no filter can see whose they are), which shutil.copy and shelve
-do; and what needs a semaphore with a name, such as multiprocessing.pool.ThreadPool, works in full and limits only.
+do; and what needs a semaphore with a name, such as multiprocessing.pool.ThreadPool, works in full (before Python 3.14,
+which starts a process for it) and limits only.
 limits promises much less: time, memory (where the system enforces it), output and a clean verdict, but a program there
 can read files and start processes. No tier knows an expected answer, so even a program that climbs every wall finds
 none.

@@ -15,6 +15,7 @@ import ast
 import json
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -179,3 +180,6 @@ def in_words(error: BaseException) -> str:
     """What an exception says, for the middle of a message."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
+
+
+Reader = Callable[[Options, About], Iterator[Task]]  # a task set: yields its tasks, and fills in what is known of it

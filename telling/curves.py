@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
-from measure import EDGES, hill
+from figures.hill import EDGES, Area, Curve, hill
 from telling import plots
 from telling.words import auc, number, plural
 
 BUCKETS = ("none", "up to a quarter", "to a half", "to three quarters", "to 90%", "to all but one", "every test")
 
 
-def curve(rows: Iterable[tuple[float, bool, str]], buckets: tuple[str, ...] = BUCKETS, **how: Any) -> dict[str, Any]:
+def curve(rows: Iterable[tuple[float, bool, str]], buckets: tuple[str, ...] = BUCKETS, **how: Any) -> Curve:
     """`measure.hill` of (score, passed, task) rows, its buckets named as people read them."""
     ordered = sorted(rows)
     score, passed, task = zip(*ordered, strict=True) if ordered else ((), (), ())
@@ -31,9 +31,7 @@ def curve(rows: Iterable[tuple[float, bool, str]], buckets: tuple[str, ...] = BU
     return made
 
 
-def bucket_table(
-    title: str, curve_: Mapping[str, Any], what: str = "programs that pass", noun: str = "program"
-) -> list[str]:
+def bucket_table(title: str, curve_: Curve, what: str = "programs that pass", noun: str = "program") -> list[str]:
     """The buckets of a curve, a line each."""
     rows = [f"{title:<20}{'n':>8}{'pass':>8}   {what}"]
     for row in curve_["table"]:
@@ -42,7 +40,7 @@ def bucket_table(
     return rows
 
 
-def areas(curve_: Mapping[str, Any]) -> list[str]:
+def areas(curve_: Curve) -> list[str]:
     """The four AUCs of a curve, a line each."""
     names = {
         "pooled": "AUC, all tasks pooled",
@@ -50,10 +48,11 @@ def areas(curve_: Mapping[str, Any]) -> list[str]:
         "pooled_partial": "the same, partial fitness only",
         "within_partial": "within, partial fitness only",
     }
-    return [f"{title:<32}{area(curve_['auc'][name])}" for name, title in names.items()]
+    found = cast(Mapping[str, Area], curve_["auc"])
+    return [f"{title:<32}{area(found[name])}" for name, title in names.items()]
 
 
-def area(found: Mapping[str, Any]) -> str:
+def area(found: Area) -> str:
     """One AUC with its interval, or why there is none."""
     if found["auc"] is None:
         return f"not estimable ({found['n_pos']} passes, {found['n_neg']} fails)"
@@ -61,7 +60,7 @@ def area(found: Mapping[str, Any]) -> str:
     return f"{auc(found)}{without} over {plural(found['n_groups'], 'task')}"
 
 
-def plot(made: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, bytes]:
+def plot(made: Mapping[str, Curve], titles: Mapping[str, str]) -> dict[str, bytes]:
     """calibration.svg and calibration.png: one panel for each of the titled curves that holds anything."""
     import matplotlib
     from matplotlib.figure import Figure

@@ -14,10 +14,16 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from figures.hill import BucketRow, Curve
 from figures.plan import CONTROL, EQUIVALENCE_LEVEL
-from telling.words import CONFIDENCE, SHARES, STAGES, Results, comparisons, listed, share
+from figures.results import Climb, Rescues, Results
+from telling.words import CONFIDENCE, SHARES, STAGES, comparisons, listed, share
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Stand-ins that no plot uses for anything else; each becomes a CSS variable of page.html.
 INK, MUTED, RULE, PAPER, ACCENT, SOFT = "#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04", "#0a0b05", "#0a0b06"
@@ -31,8 +37,8 @@ BROKEN: dict[str, Any] = {"linestyle": (0, (2, 2)), "markerfacecolor": PAPER}
 
 
 class Canvas(NamedTuple):
-    figure: Any
-    axes: list[Any]
+    figure: Figure
+    axes: list[Axes]
     alt: str
 
     def svg(self) -> str:
@@ -90,7 +96,7 @@ def _looks(arms: Iterable[str]) -> dict[str, tuple[str, str]]:
     return {CONTROL: (ARM[0], MARKERS[0]), **looks}
 
 
-def _whole_axis(axis: Any, values: Sequence[int]) -> None:
+def _whole_axis(axis: Axes, values: Sequence[int]) -> None:
     axis.set_xticks(list(values))
     axis.set_xlim(min(values) - 0.4, max(values) + 0.4)
 
@@ -124,13 +130,12 @@ def forest(r: Results) -> str:
     axis.axvline(0, color=MUTED, linewidth=0.8)
     margin = 100 * next(iter(rows.values()))["margin"]
     axis.axvspan(-margin, margin, color=SOFT, linewidth=0, zorder=0, label=f"margin ±{margin:g}")
-    noise = (r.get("noise") or {}) if primary == "rescue_rate" else {}
-    for key, style, said in (
-        ("band_t", (0, (4, 3)), "noise, run means"),
-        ("band_within", (0, (1, 2)), "noise, replicates"),
+    for band, style, said in (
+        (r["noise"].get("band_t"), (0, (4, 3)), "noise, run means"),
+        (r["noise"].get("band_within"), (0, (1, 2)), "noise, replicates"),
     ):
-        if noise.get(key):
-            half = 100 * noise[key]
+        if band and primary == "rescue_rate":
+            half = 100 * band
             axis.axvline(-half, color=MUTED, linewidth=1, linestyle=style)
             axis.axvline(half, color=MUTED, linewidth=1, linestyle=style, label=f"{said} ±{half:.1f}")
     intervals: dict[str, dict[str, Any]] = {
@@ -142,9 +147,9 @@ def forest(r: Results) -> str:
     for y, (arm, row) in enumerate(rows.items()):
         colour, marker = looks[arm]
         for (lo, hi), look in zip((row["interval"], row["equivalence_interval"]), intervals.values(), strict=True):
-            if lo is not None:
+            if lo is not None and hi is not None:
                 axis.plot([100 * lo, 100 * hi], [y, y], color=colour, **look)
-        axis.plot([100 * row["delta"]], [y], marker, color=colour, markersize=7)
+        axis.plot([100 * (row["delta"] or 0)], [y], marker, color=colour, markersize=7)
     axis.set_yticks(range(len(rows)), list(rows), color=INK, fontsize=9.5)
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.set_xlabel(f"points of {name}, arm minus {CONTROL}")
@@ -160,7 +165,7 @@ def forest(r: Results) -> str:
 
 def rounds(r: Results) -> str:
     """Cumulative rescue rate by round: each arm before the control, both with Wilson bands."""
-    ranges = {arm: row for arm, row in (r.get("intervals") or {}).items() if row.get("n")}
+    ranges = {arm: row for arm, row in r["intervals"].items() if row["n"]}
     if not ranges:
         return ""
     others = [arm for arm in ranges if arm != CONTROL] or [CONTROL]
@@ -171,7 +176,8 @@ def rounds(r: Results) -> str:
     for axis, arm in zip(plot.axes, others, strict=True):
         for name in dict.fromkeys((CONTROL, arm)):
             if name in ranges:
-                _curve(axis, _by_round(ranges[name]), looks[name], name)
+                rates, band = _by_round(ranges[name])
+                _curve(axis, rates, looks[name], name, band)
         axis.set_title(arm, fontsize=10, loc="left", color=INK)
         _whole_axis(axis, range(len(ranges[arm]["first_pass_in_round"])))
         axis.set_xlabel("round")
@@ -181,28 +187,32 @@ def rounds(r: Results) -> str:
     return plot.svg()
 
 
-def _by_round(row: Mapping[str, Any]) -> list[tuple[float, float, float, float]]:
-    """(round, rate, lo, hi) in percent, cumulative."""
+def _by_round(row: Rescues) -> tuple[Sequence[tuple[float, float]], Sequence[tuple[float, float, float]]]:
+    """(round, rate) and (round, lo, hi) in percent, cumulative."""
     import numpy as np
 
     from stats import proportion_ci
 
     rescued = np.cumsum(row["first_pass_in_round"])
     lo, hi = proportion_ci(rescued, np.full(len(rescued), row["n"]))
-    return [(k, 100 * x / row["n"], 100 * a, 100 * b) for k, (x, a, b) in enumerate(zip(rescued, lo, hi, strict=True))]
+    rates = [(k, 100 * x / row["n"]) for k, x in enumerate(rescued)]
+    return rates, [(k, 100 * a, 100 * b) for k, (a, b) in enumerate(zip(lo, hi, strict=True))]
 
 
 def _curve(
-    axis: Any, rows: Sequence[tuple[float, float, float | None, float | None]], look: tuple[str, str], name: str
+    axis: Axes,
+    rows: Sequence[tuple[float, float]],
+    look: tuple[str, str],
+    name: str,
+    band: Sequence[tuple[float, float, float]] = (),
 ) -> None:
+    """rows: (x, y). band: (x, lower end, upper end), drawn behind them."""
     colour, marker = look
-    x = [row[0] for row in rows]
-    banded = [row for row in rows if row[2] is not None and row[3] is not None]
-    if banded:
-        low, high = [row[2] for row in banded], [row[3] for row in banded]
-        axis.fill_between([row[0] for row in banded], low, high, color=colour, alpha=0.13, linewidth=0)
-    few = len(x) <= 8
-    axis.plot(x, [row[1] for row in rows], color=colour, marker=marker if few else None, label=name, **LINE)
+    if band:
+        at, low, high = zip(*band, strict=True)
+        axis.fill_between(at, low, high, color=colour, alpha=0.13, linewidth=0)
+    x, y = zip(*rows, strict=True)
+    axis.plot(x, y, color=colour, marker=marker if len(x) <= 8 else None, label=name, **LINE)
 
 
 def _legend(plot: Canvas, looks: Mapping[str, tuple[str, str]], arms: Iterable[str]) -> None:
@@ -215,25 +225,17 @@ def _legend(plot: Canvas, looks: Mapping[str, tuple[str, str]], arms: Iterable[s
 
 
 def coverage(r: Results) -> str:
-    curves = {arm: row for arm, row in (r.get("coverage") or {}).items() if row.get("n")}
+    curves = {arm: row for arm, row in r["coverage"].items() if row["n"]}
     if not curves:
         return ""
     looks = _looks(curves)
     plot = canvas(f"Share of tasks with a pass after 1 to {r['budget']['B']} samples, by arm", 2.9)
     (axis,) = plot.axes
     for arm, row in curves.items():
-        banded = arm == CONTROL
-        rows = [
-            (
-                k,
-                100 * x,
-                100 * lo if banded and lo is not None else None,
-                100 * hi if banded and hi is not None else None,
-            )
-            for k, (x, (lo, hi)) in enumerate(zip(row["share"], row["interval"], strict=True), 1)
-            if x is not None
-        ]
-        _curve(axis, rows, looks[arm], arm)
+        rows = [(k, 100 * x) for k, x in enumerate(row["share"], 1) if x is not None]
+        ends = enumerate(row["interval"] if arm == CONTROL else [], 1)
+        band = [(k, 100 * lo, 100 * hi) for k, (lo, hi) in ends if lo is not None and hi is not None]
+        _curve(axis, rows, looks[arm], arm, band)
         for at in range(r["budget"]["N"], len(rows) + 1, r["budget"]["N"]):
             axis.plot([rows[at - 1][0]], [rows[at - 1][1]], looks[arm][1], color=looks[arm][0], **LINE)
     axis.set_xlabel(f"samples a task (marks: a round is complete; band: {CONFIDENCE} for {CONTROL})")
@@ -245,7 +247,7 @@ def coverage(r: Results) -> str:
     return plot.svg()
 
 
-def climb(climb: Mapping[str, Any]) -> str:
+def climb(climb: Mapping[str, Climb]) -> str:
     others = [arm for arm in climb if arm != CONTROL] or list(climb)
     looks = _looks(climb)
     plot = canvas("Mean best-so-far fitness by round, each arm beside the control on the same tasks", 2.5, len(others))
@@ -254,9 +256,9 @@ def climb(climb: Mapping[str, Any]) -> str:
         for name in dict.fromkeys((CONTROL, arm)):
             rows = []
             for x in rounds:
-                found = x["active"].get("arm" if name == arm else "resample")
-                if found and found.get("best_fitness") is not None:
-                    rows.append((x["round"], 100 * found["best_fitness"], None, None))
+                found = x["active"]["arm"] if name == arm else x["active"]["resample"]
+                if found and found["best_fitness"] is not None:
+                    rows.append((x["round"], 100 * found["best_fitness"]))
             if rows:
                 _curve(axis, rows, looks[name], name)
         axis.set_title(arm, fontsize=10, loc="left", color=INK)
@@ -269,7 +271,7 @@ def climb(climb: Mapping[str, Any]) -> str:
     return plot.svg()
 
 
-def hidden(climb: Mapping[str, Any]) -> str:
+def hidden(climb: Mapping[str, Climb]) -> str:
     plot = canvas("By round: share of programs that pass every visible test, and every hidden one too", 2.5, len(climb))
     looks = _looks(climb)
     for axis, (arm, row) in zip(plot.axes, climb.items(), strict=True):
@@ -298,14 +300,13 @@ def hidden(climb: Mapping[str, Any]) -> str:
 
 def training_set(r: Results) -> str:
     moved = r["training_set"]
-    stages = [(key, name) for key, name in STAGES if moved.get(key)]
     plot = canvas(
-        "Tasks by pass share: in the base group, with fresh draws, with refined ones", 0.9 + 0.42 * len(stages)
+        "Tasks by pass share: in the base group, with fresh draws, with refined ones", 0.9 + 0.42 * len(STAGES)
     )
     (axis,) = plot.axes
     axis.grid(False)
-    whole = max(sum(moved[key].values()) for key, _ in stages)
-    for y, (key, _) in enumerate(stages):
+    whole = max(sum(moved[key].values()) for key, _ in STAGES)
+    for y, (key, _) in enumerate(STAGES):
         left = 0
         for i, (part, _name) in enumerate(SHARES):
             n = moved[key][part]
@@ -313,8 +314,8 @@ def training_set(r: Results) -> str:
             if n > 0.035 * whole:
                 axis.text(left + n / 2, y, f"{n:,}", ha="center", va="center", color=INK, fontsize=9)
             left += n
-    axis.set_yticks(range(len(stages)), [name for _, name in stages], color=INK, fontsize=9.5)
-    axis.set_ylim(len(stages) - 0.5, -0.5)
+    axis.set_yticks(range(len(STAGES)), [name for _, name in STAGES], color=INK, fontsize=9.5)
+    axis.set_ylim(len(STAGES) - 0.5, -0.5)
     axis.set_xlabel("tasks")
     axis.spines["bottom"].set_visible(False)
     from matplotlib.patches import Patch
@@ -325,7 +326,7 @@ def training_set(r: Results) -> str:
     return plot.svg()
 
 
-def hill(name: str, curve: Mapping[str, Any]) -> str:
+def hill(name: str, curve: Curve) -> str:
     what = {"by_parent": "the parent's fitness", "judge": "the judge's answer"}.get(name, "fitness")
     plot = canvas(f"Pass rate by bucket of {what}, with {CONFIDENCE} intervals", 2.7)
     (axis,) = plot.axes
@@ -334,13 +335,15 @@ def hill(name: str, curve: Mapping[str, Any]) -> str:
     return plot.svg()
 
 
-def buckets(axis: Any, rows: Sequence[Mapping[str, Any]], colour: str, muted: str) -> None:
+def buckets(axis: Axes, rows: Sequence[BucketRow], colour: str, muted: str) -> None:
     """A calibration curve: the pass rate of each bucket with its interval. colour, muted: of the marks, of "none"."""
     for i, row in enumerate(rows):
-        if row["n"]:
-            ends = [100 * row["lo"], 100 * row["hi"]]
-            axis.plot([i, i], ends, color=colour, linewidth=2.5, alpha=0.55, solid_capstyle="butt", zorder=1)
-            axis.plot([i], [100 * row["rate"]], "o", color=colour, markersize=7, clip_on=False, zorder=3)
+        rate, lo, hi = row["rate"], row["lo"], row["hi"]
+        if rate is not None and lo is not None and hi is not None:
+            axis.plot(
+                [i, i], [100 * lo, 100 * hi], color=colour, linewidth=2.5, alpha=0.55, solid_capstyle="butt", zorder=1
+            )
+            axis.plot([i], [100 * rate], "o", color=colour, markersize=7, clip_on=False, zorder=3)
         else:
             axis.annotate("none", (i, 0), ha="center", va="bottom", color=muted, fontsize=8.5)
     axis.set_xticks(range(len(rows)), [f"{row['bucket']}\nn {row['n']:,}" for row in rows])

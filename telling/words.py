@@ -1,23 +1,28 @@
 """How results read: a fraction in points, a count in a narrow column, what noise and power mean in a sentence.
 
-Both tellings, the text on the terminal (report.py) and the page (page.py), word their figures here, so that they never
+Both tellings, the text on the terminal (text.py) and the page (page.py), word their figures here, so that they never
 say different things. A figure is a fraction until somebody reads it: points (percent) are made in this room, in the
 words of a plan (plan.py) and on the axes of plots.py; in results.json the published keys hold them. What is not known
 is a dash or a sentence, never nan.
 
-Left out: the estimates (measure.py), where on the screen or the page a figure stands (report.py, page.py).
+Left out: the estimates (measure.py), where on the screen or the page a figure stands (tables.py, text.py, page.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from figures.plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL, in_points
+from figures.hill import Area, Curve
+from figures.numbers import in_points, listed, of, plural, points, share
+from figures.plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL
+from figures.results import Against, Results
 
-Results = Mapping[str, Any]
-
-STAGES = (("base", "base group"), ("on_policy", "and fresh draws"), ("with_refined", "and refined ones"))
+STAGES: tuple[tuple[Literal["base", "on_policy", "with_refined"], str], ...] = (
+    ("base", "base group"),
+    ("on_policy", "and fresh draws"),
+    ("with_refined", "and refined ones"),
+)
 SHARES = (("none", "none"), ("under_20", "<20%"), ("20_to_80", "20-80%"), ("over_80", ">80%"), ("all", "all"))
 
 MEANING = {
@@ -28,14 +33,6 @@ MEANING = {
 }
 
 
-def points(x: float | None, digits: int = 1, sign: bool = False) -> str:
-    """A fraction in points: 0.0269 -> 2.7. Unknown is a dash."""
-    if x is None:
-        return "–"
-    rounded = round(100 * x, digits) + 0.0  # + 0.0 turns -0.0 into 0.0
-    return f"{rounded:{'+' if sign and rounded else ''}.{digits}f}"
-
-
 def within(pair: Sequence[float | None] | None, digits: int = 1, sign: bool = False) -> str:
     """An interval in points; empty where there is none."""
     if not pair or pair[0] is None or pair[1] is None:
@@ -43,22 +40,13 @@ def within(pair: Sequence[float | None] | None, digits: int = 1, sign: bool = Fa
     return f"[{points(pair[0], digits, sign)}, {points(pair[1], digits, sign)}]"
 
 
-def share(x: float | None, digits: int = 1) -> str:
-    return "–" if x is None else f"{points(x, digits)}%"
-
-
-def of(k: int, n: int, one: str = "") -> str:
-    """2 of 5; with a noun, which n decides: 1 of 1 task, 0 of 2 tasks."""
-    return f"{k:,} of {plural(n, one) if one else f'{n:,}'}"
-
-
-def number(x: float | None) -> str:
+def number(x: float | None, digits: int = 3) -> str:
     """A figure that is no share, an AUC or a score."""
-    return "–" if x is None else f"{x:.3f}"
+    return "–" if x is None else f"{x:.{digits}f}"
 
 
-def auc(found: Mapping[str, Any]) -> str:
-    """An AUC as `measure.hill` gives it, with its interval where there is one."""
+def auc(found: Area) -> str:
+    """With its interval where there is one."""
     lo, hi = found["interval"]
     return number(found["auc"]) + (f" [{number(lo)}, {number(hi)}]" if lo is not None else "")
 
@@ -83,15 +71,6 @@ def span(seconds: float | None) -> str:
     return f"{seconds:.0f} s"
 
 
-def plural(n: int, one: str, many: str = "") -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def listed(names: Sequence[str]) -> str:
-    names = list(names)
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
-
-
 def p_text(p: float | None) -> str:
     return "–" if p is None else "<.001" if p < 0.001 else f"{p:.3f}".lstrip("0") if p < 1 else "1"
 
@@ -111,18 +90,17 @@ SPARSE = (
 
 
 def title(r: Results) -> str:
-    model, family = r.get("model") or "unnamed model", r.get("family") or "unnamed tasks"
-    return f"{model} on {family}, seed {r.get('seed')}"
+    return f"{r['model'] or 'unnamed model'} on {r['family'] or 'unnamed tasks'}, seed {r['seed']}"
 
 
 def kind_words(r: Results) -> list[str]:
     """What must be known of a run that is no ordinary one."""
     said = []
-    if r.get("dry_run"):
+    if r["dry_run"]:
         said.append("DRY RUN: toy tasks and a fake policy. These figures say nothing about any model.")
-    if (r.get("identity") or {}).get("as_published"):
+    if r["identity"].get("as_published"):
         said.append("As published: the starred departures of the README are taken back.")
-    if r.get("grades", "attempts") != "attempts":
+    if r["grades"] != "attempts":
         said.append(f"Grades: every saved reply graded again ({r['grades']}).")
     return said
 
@@ -139,8 +117,8 @@ def base_words(r: Results) -> list[str]:
         ]
     else:
         said = ["No task is all-fail: the group throws nothing away."]
-    owing = r.get("incomplete") or {}
-    if owing.get("base_tasks"):
+    owing = r["incomplete"]
+    if owing["base_tasks"]:
         said.append(
             f"Not counted: {plural(owing['base_tasks'], 'task')} whose base group is incomplete "
             f"({plural(owing['base_owed'], 'attempt')} owed)."
@@ -151,14 +129,14 @@ def base_words(r: Results) -> list[str]:
 def budget_words(r: Results) -> list[str]:
     """What each all-fail task was given, and what that does to the comparison."""
     budget, given = r["budget"], r["incomplete"]["given"]
-    band = " in the near-miss band" if r.get("band") == "near-miss" else ""
+    band = " in the near-miss band" if r["band"] == "near-miss" else ""
     said = [
         f"{plural(budget['B'], 'more attempt')} on each of {plural(given, 'all-fail task')}{band}: "
         f"{plural(budget['N'], 'particle')}, {plural(budget['R'], 'round')}"
     ]
     if budget["R"] == 1:
         said.append("With one round nothing is refined: every arm is so many fresh draws.")
-    if (r.get("identity") or {}).get("share_round0"):
+    if r["identity"].get("share_round0"):
         said.append(
             "Round 0 was drawn once and counts in every arm: what the arms found there is the same, so they differ by "
             "their later rounds alone, and no two of them are independent."
@@ -168,18 +146,16 @@ def budget_words(r: Results) -> list[str]:
 
 def plan_words(r: Results) -> str:
     """Whether the plan came first."""
-    verdict = r.get("verdict") or {}
-    if verdict.get("planned"):
+    if r["verdict"]["planned"]:
         return "The plan was written before the first sample, and this is its rule."
-    return f"Exploratory: {'; '.join(verdict.get('exploratory') or ['there is no plan'])}."
+    return f"Exploratory: {'; '.join(r['verdict']['exploratory'])}."
 
 
-def comparisons(r: Results) -> dict[str, Mapping[str, Any]]:
+def comparisons(r: Results) -> dict[str, Against]:
     """Arm -> its comparison with the control by the primary metric, where a task counts in it."""
-    if (r.get("verdict") or {}).get("primary_metric") == "per_sample":
-        rows = {arm: row.get("paired") for arm, row in (r.get("per_sample") or {}).items()}
-    else:
-        rows = dict(r.get("paired") or {})
+    rows: Mapping[str, Against | None] = r["paired"]
+    if r["verdict"]["primary_metric"] == "per_sample":
+        rows = {arm: row.get("paired") for arm, row in r["per_sample"].items()}
     return {arm: row for arm, row in rows.items() if row and row["n"]}
 
 
@@ -215,33 +191,30 @@ def _reach_words(rows: Mapping[str, Mapping[str, Any]]) -> str:
 
 def noise_words(r: Results) -> str:
     """How far two runs of one arm lie apart by their seeds alone, and which arm's difference is larger than that."""
-    noise = r.get("noise")
+    noise = r["noise"]
     unknown = "how far two runs differ by their seeds alone is not known"
-    if not noise or not noise["runs"]:
+    if not noise["runs"]:
         return f"Without the {CONTROL} arm, {unknown}."
     if noise["runs"] < 2:
         return f"{CONTROL} ran once, so {unknown}: --noise-runs 2 tells."
-    if not noise.get("n"):
+    if not noise["n"]:
         return f"No task is finished in all {noise['runs']} runs of {CONTROL}, so {unknown}."
-    bands = [
-        f"{points(noise[key])} points ({origin})"
-        for key, origin in (("band_t", "from the run means"), ("band_within", "from each task's replicates"))
-        if noise.get(key)  # runs alike by luck span no band, which is no evidence that there is none
-    ]
+    widths = {"from the run means": noise["band_t"], "from each task's replicates": noise["band_within"]}
+    # Runs alike by luck span no band, which is no evidence that there is none.
+    bands = [f"{points(width)} points ({origin})" for origin, width in widths.items() if width]
     words = (
         f"{CONTROL} ran {noise['runs']} times and rescued {listed([str(k) for k in noise['rescued']])} of {noise['n']}."
     )
     if not bands:
         return f"{words} Runs this much alike do not tell how far two may lie apart by their seeds alone."
     words += f" By their seeds alone {CONFIDENCE} of pairs of runs lie within {' or '.join(bands)}."
-    clears = noise.get("clears") or {}
-    clear = [arm for arm, row in clears.items() if all(known for known in row.values() if known is not None)]
-    clear = [arm for arm in clear if any(known is not None for known in clears[arm].values())]
-    if clears:
+    if clears := noise["clears"]:
+        known = {arm: [each for each in row.values() if each is not None] for arm, row in clears.items()}
+        clear = [arm for arm, each in known.items() if each and all(each)]
         said = listed(clear) or "no arm"
         it = "both" if len(bands) == 2 else "it"
         words += f" {said[0].upper()}{said[1:]} {'clear' if len(clear) > 1 else 'clears'} {it}."
-    if noise.get("q_p") is not None and noise["q_p"] < 0.05:
+    if noise["q_p"] is not None and noise["q_p"] < 0.05:
         words += (
             f" The runs differ by more than their tasks explain (p {p_text(noise['q_p'])}): did the endpoint drift?"
         )
@@ -250,13 +223,13 @@ def noise_words(r: Results) -> str:
 
 def power_words(r: Results) -> str:
     """What chance these tasks gave to see a difference as large as the margin; empty where one was seen."""
-    if (r.get("verdict") or {}).get("primary_metric") != "rescue_rate":
+    rows = [row for row in r["power"].values() if row["n"]]
+    chances = sorted(row["power_holm"] for row in rows if row["power_holm"] is not None)
+    if r["verdict"]["primary_metric"] != "rescue_rate" or not chances:
         return ""
-    rows = [row for row in (r.get("power") or {}).values() if row.get("n") and row.get("power_holm") is not None]
-    if not rows or all(row == "better" or row == "worse" for row in r["verdict"]["arms"].values()):
+    if all(word in ("better", "worse") for word in r["verdict"]["arms"].values()):
         return ""
-    chances = sorted(row["power_holm"] for row in rows)
-    needed = sorted(row["tasks_needed"] for row in rows if row.get("tasks_needed"))
+    needed = sorted(row["tasks_needed"] for row in rows if row["tasks_needed"])
     ends = [f"{100 * chance:.0f}%" for chance in (chances[0], chances[-1])]
     words = (
         f"A true difference of {in_points(rows[0]['effect'])} would be seen here with a chance of "
@@ -269,8 +242,8 @@ def power_words(r: Results) -> str:
 
 def pooled_words(r: Results) -> str:
     """What the extra samples brought back, however they were structured; empty where there were none."""
-    pool = r.get("pooled") or {}
-    if not pool.get("n"):
+    pool = r["pooled"]
+    if not pool["n"]:
         return ""
     every, alone = pool["all_runs"], pool["arms_alone"]
     words = (
@@ -280,15 +253,15 @@ def pooled_words(r: Results) -> str:
     if alone["rescued"] != every["rescued"]:
         words += f"; by the arms alone {alone['rescued']:,} ({share(alone['share'])} {within(alone['wilson'])})"
     words += f". Training rows: {plural(pool['rows'], 'passing program')} on {plural(pool['rows_tasks'], 'task')}."
-    if pool.get("incomplete_tasks"):
+    if pool["incomplete_tasks"]:
         words += f" On {plural(pool['incomplete_tasks'], 'task')} some run still owes attempts."
     return words
 
 
 def selector_words(r: Results) -> str:
     """What a selector that looks at few samples sees; empty where there are no two."""
-    two = (r.get("training_set") or {}).get("first_two_disagree") or {}
-    if not two.get("n"):
+    two = r["training_set"]["first_two_disagree"]
+    if not two["n"]:
         return ""
     return (
         f"A selector keeps 20 to 80%. The first two base attempts disagree on {of(two['count'], two['n'], 'task')} "
@@ -298,8 +271,10 @@ def selector_words(r: Results) -> str:
 
 def tier_words(r: Results) -> list[str]:
     """Behind which walls the programs ran; nothing where none were run."""
-    said = [f"Graded in tier {r['tier']}: what it stops, and what not, stands in walls.py."] if r.get("tier") else []
-    if len(under := r.get("graded_under") or []) > 1:
+    said = (
+        [f"Graded in tier {r['tier']}: what it stops, and what not, stands in grading/walls.py."] if r["tier"] else []
+    )
+    if len(under := r["graded_under"] or []) > 1:
         said.append(f"Not all attempts were graded alike: {'; then '.join(under)}. --regrade brings all under one.")
     return said
 
@@ -307,55 +282,53 @@ def tier_words(r: Results) -> list[str]:
 def climb_words(r: Results) -> list[str]:
     """The arms whose hidden tests do not follow all the way: those whose gap excludes 0. Fresh draws cannot climb."""
     said = []
-    for arm, row in (r.get("climb") or {}).items():
-        moved = row.get("against_resample") or row.get("moved") or {}
-        gap = moved.get("gap") or {}
-        lo, hi = gap.get("interval") or (None, None)
-        if arm == CONTROL or lo is None or lo <= 0:
+    for arm, row in r["climb"].items():
+        moved, beyond = row["moved"], row["against_resample"]
+        if arm == CONTROL or not moved:
             continue
-        beside = f" beyond {CONTROL}'s" if row.get("against_resample") else ""
-        on = f" on {plural(row['moved']['n'], 'task')}" if row.get("moved") else ""
-        least = (moved["hidden"].get("interval") or [moved["hidden"]["mean"]])[0]  # no width: the same on every task
+        found = beyond or moved
+        lo, hi = found["gap"]["interval"]
+        if lo is None or lo <= 0:
+            continue
+        beside = f" beyond {CONTROL}'s" if beyond else ""
+        least = found["hidden"]["interval"][0]
         follow = "and the hidden ones follow, not all the way" if (least or 0) > 0 else "without the hidden ones"
         said.append(
-            f"{arm} climbs the shown tests {follow}: from the first to the last round{on} its share of programs that "
-            f"pass every shown test moved {points(moved['shown']['mean'], sign=True)} points{beside}, its mean share "
-            f"of hidden tests passed {points(moved['hidden']['mean'], sign=True)}: {points(gap['mean'])} "
+            f"{arm} climbs the shown tests {follow}: from the first to the last round on "
+            f"{plural(moved['n'], 'task')} its share of programs that pass every shown test moved "
+            f"{points(found['shown']['mean'], sign=True)} points{beside}, its mean share "
+            f"of hidden tests passed {points(found['hidden']['mean'], sign=True)}: {points(found['gap']['mean'])} "
             f"{within([lo, hi])} apart."
         )
     return said
 
 
-IDLE = {
-    "nothing_to_ask": "with nothing to ask",
-    "grader": "waiting for the grader",
-    "retrying": "between the requests of a draw",
-}
-
-
-REQUESTS = {"answered": "answered", "retries": "failed and sent again", "refused": "refused", "faults": "given up"}
-
-
 def cost_words(r: Results) -> str:
     """What stands beside a bill: time, requests that came to nothing, gradings saved, tokens nobody counted."""
-    cost = r.get("cost") or {}
-    said = [f"Wall time {span(cost['wall_seconds'])}."] if cost.get("wall_seconds") else []
-    if price := cost.get("price"):
+    cost = r["cost"]
+    said = [f"Wall time {span(cost['wall_seconds'])}."] if cost["wall_seconds"] else []
+    if price := cost["price"]:
         said.append(f"At {price[0]:g} usd in and {price[1]:g} usd out a million tokens.")
-    if asked := cost.get("requests"):
-        ends = {name: asked[key] for key, name in REQUESTS.items()}
+    if asked := cost["requests"]:
+        ends = {"answered": asked["answered"], "failed and sent again": asked["retries"], "refused": asked["refused"]}
+        ends["given up"] = asked["faults"]
         ends["cut off"] = asked["sent"] - sum(ends.values())
         told = ", ".join(f"{n:,} {name}" for name, n in ends.items() if n > 0)
         billed = f" ({asked['possibly_billed']:,} possibly billed)" if asked["possibly_billed"] else ""
         said.append(f"Requests: {told or 'none'}{billed}.")
-    if (gradings := cost.get("gradings")) and gradings["repeated"]:
+    if (gradings := cost["gradings"]) and gradings["repeated"]:
         whole = gradings["graded"] + gradings["repeated"]
         said.append(f"{of(gradings['repeated'], whole)} gradings were of a program graded before.")
     if unknown := cost["total"]["tokens_unknown"]:
         said.append(f"The server gave no token counts for {plural(unknown, 'reply', 'replies')}.")
-    if (slots := cost.get("slots")) and not r.get("dry_run"):  # the fake policy answers at once: its slots are idle
-        idle = [f"{share(slots[key])} {why}" for key, why in IDLE.items() if slots[key] >= 0.0005]
-        said.append(f"Slots busy {share(slots['busy'])} of the time{' (' + ', '.join(idle) + ')' if idle else ''}.")
+    if (slots := cost["slots"]) and not r["dry_run"]:  # the fake policy answers at once: its slots are idle
+        idle = {
+            "with nothing to ask": slots["nothing_to_ask"],
+            "waiting for the grader": slots["grader"],
+            "between the requests of a draw": slots["retrying"],
+        }
+        while_idle = ", ".join(f"{share(part)} {why}" for why, part in idle.items() if part >= 0.0005)
+        said.append(f"Slots busy {share(slots['busy'])} of the time{f' ({while_idle})' if while_idle else ''}.")
     return " ".join(said)
 
 
@@ -363,11 +336,11 @@ def cost_words(r: Results) -> str:
 CURVES = {"fitness": "Is the fitness a hill", "by_parent": "By its parent's fitness", "judge": "Is the judge a hill"}
 
 
-def hill_curves(calibration: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
-    """Name -> curve (as `measure.hill` makes it) of everything in calibration.json that has a verdict."""
+def hill_curves(calibration: Mapping[str, Any] | None) -> dict[str, Curve]:
+    """Name -> curve of everything in calibration.json that has a verdict."""
     return {name: (calibration or {})[name] for name in CURVES if (calibration or {}).get(name, {}).get("verdict")}
 
 
-def hill_line(name: str, curve: Mapping[str, Any]) -> str:
+def hill_line(name: str, curve: Curve) -> str:
     """The verdict of one curve, and why."""
-    return f"{CURVES[name]}? {str(curve['verdict']).replace('_', ' ')}: {curve.get('why')}."
+    return f"{CURVES[name]}? {curve['verdict'].replace('_', ' ')}: {curve['why']}."

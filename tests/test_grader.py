@@ -19,7 +19,7 @@ import pytest
 import grader
 from faults import GraderFault, TaskError
 from grader import Grader
-from grading import plain, sandbox
+from grading import plain, sandbox, stateless
 from grading.compare import clip_start
 from grading.dialogue import equals
 from grading.grade import CLIP, LETTERS, TestResult, clip
@@ -830,3 +830,10 @@ def test_scratch_folders_are_gone_afterwards():
 
     base = graded(work)
     assert not os.path.exists(base) and shutil.which("sh")
+
+
+def test_an_unknown_python_is_told(monkeypatch):
+    assert Grader().remarks == []
+    monkeypatch.setattr(stateless, "TRIED", (3, 10))
+    (said,) = Grader().remarks
+    assert "asserts share no process" in said

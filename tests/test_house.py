@@ -35,12 +35,21 @@ def tree() -> list[str]:
 
 
 TREE = tree()
-OPEN_TO_ALL = {"tasksets.task", "grading.grade"}  # a leaf that says what a word means, and needs nothing
+OPEN_TO_ALL = {
+    "tasksets.task",
+    "grading.grade",
+    "commands.settings",
+}  # a leaf that says what a word means, and needs nothing
 
 DOING = {"session", "commands.sampling", "endpoint", "grader", "grading.sandbox", "grading.walls", "grading.sql"}
 TELLING = [room for room in TREE if room.startswith("telling.")] + ["measure", "stats", "report", "export"]
 
-PURE = [room for room in TREE if room.startswith("figures.")] + ["swarm", "stats", "measure"]
+PURE = [room for room in TREE if room.startswith(("figures.", "estimators."))] + [
+    "swarm",
+    "stats",
+    "measure",
+    "commands.settings",
+]
 # What a pure room may use: nothing in here knows of a network, a clock, a disk, a process or a global random state.
 PURE_MODULES = set(
     "__future__ abc array bisect collections dataclasses decimal enum fractions functools hashlib heapq itertools json "

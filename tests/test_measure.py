@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from functools import cache
 from hashlib import sha256
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +22,16 @@ from hypothesis import strategies as st
 
 import measure as m
 from export import FORMATS
+from figures import climbed, compared
+from figures.hill import EDGES
 from figures.plan import make_plan, plan_digest, wants_full_budget
 from figures.table import Table, tabulate
 from measure import measure
+from records import Folder
 from swarm import Attempt, same_program
 from tasksets.task import Task, Test, card
 from telling.words import noise_words
+from tests.support import describe, planted_run
 from tests.support.lay_out import ARMS, COUNTS, attempt, base, config, hits, lay_out, names, play, published, run
 
 
@@ -906,7 +913,7 @@ def test_a_margin_in_points_moves_the_equivalence_alone() -> None:
     table, results = laid_out("results-27b.json")
     narrow = results["paired"]
     assert [narrow[arm]["verdict"] for arm in ("solo", "ring", "star")] == ["inconclusive"] * 3
-    wide = m.paired(replace(table, config={**table.config, "plan": {**table.config["plan"], "margin": 20.0}}))
+    wide = compared.paired(replace(table, config={**table.config, "plan": {**table.config["plan"], "margin": 20.0}}))
     assert [wide[arm]["verdict"] for arm in ("solo", "ring", "star")] == ["equivalent"] * 3
     assert [narrow[arm]["p"] for arm in narrow] == [wide[arm]["p"] for arm in wide]
 
@@ -926,8 +933,8 @@ def test_one_pass_more_on_every_task_is_inconclusive_on_any_lattice() -> None:
 
 def test_a_mean_of_equal_differences_has_no_interval() -> None:
     same = np.array([0.3, 0.1 + 0.2, 0.3]) - np.array([0.1, 0.1, 0.1])
-    assert math.isnan(m._mean_interval(same)["interval"][0])
-    none = m._mean_interval(np.array([0.1 + 0.2, 0.3, 0.6]) - np.array([0.3, 0.3, 0.6]))
+    assert math.isnan(climbed.mean_interval(same)["interval"][0])
+    none = climbed.mean_interval(np.array([0.1 + 0.2, 0.3, 0.6]) - np.array([0.3, 0.3, 0.6]))
     assert none["mean"] == 0 and math.isnan(none["interval"][0])
 
 
@@ -947,7 +954,7 @@ def published_curve(upper: list[tuple[int, int]]) -> dict[str, Any]:
     rows = [(0.0, 0, rest - 200), (0.1, 0, 200), *rows]
     score = [s for s, _, n in rows for _ in range(n)]
     passed = [int(i < k) for _, k, n in rows for i in range(n)]
-    return m.hill(score, passed, np.arange(1776) % 74, m.EDGES)
+    return m.hill(score, passed, np.arange(1776) % 74, EDGES)
 
 
 @pytest.mark.parametrize(
@@ -1126,3 +1133,59 @@ def test_an_unfinished_run_has_no_verdict_by_its_plan() -> None:
     assert "the run is not finished" not in whole["exploratory"] and not whole["sentence"].startswith("So far")
     assert "the run is not finished" in early["exploratory"] and not early["planned"]
     assert early["sentence"].startswith("So far, and no verdict by the plan: ")
+
+
+# ── docs/results.md ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def paths(value: Any, at: str = "") -> Iterator[str]:
+    """Every key in a value, dotted; [] for an entry of a list."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            path = f"{at}.{key}" if at else key
+            yield path
+            yield from paths(inner, path)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from paths(inner, at + "[]")
+
+
+def a_pattern(path: str) -> str:
+    return "".join("[^.]+" if part.startswith("<") else re.escape(part) for part in re.split("(<[^>]+>)", path))
+
+
+def test_the_page_of_keys_is_made_from_the_types() -> None:
+    assert describe.TARGET.read_text() == describe.page(), "python -m tests.support.describe > docs/results.md"
+    assert all(key.said for file in describe.FILES for key in describe.keys_of(file))
+
+
+def test_every_key_is_on_the_page_and_every_key_of_the_page_is_in_a_run(tmp_path: Path) -> None:
+    tasks = names(12)
+    rescued = {arm: hits(tasks[i:], [1, 1]) for i, arm in enumerate(ARMS)}
+    full, stopped = (run(tasks, rescued, [hits(tasks[5:], [2])] * 2, stop=stop) for stop in (False, True))
+    cards = [{"id": task, "tags": {"split": "test"}} for task in tasks]
+    events = [
+        {"event": "start", "time": 1.0}, {"event": "graded"}, {"event": "grader", "graded": 3, "repeated": 1},
+        {"event": "slots", "busy_slot_seconds": 2.0},
+    ]  # fmt: skip
+    made = [
+        measure(full, config(noise_runs=2, full_budget=True, price=[1.0, 2.0]), cards, (), events),
+        measure(stopped, config(noise_runs=2), cards, (), events),
+        measure([], config(arms=["solo"])),
+    ]
+    planted_run.make(tmp_path / "planted", n_tasks=8)
+    folder = Folder(tmp_path / "planted")
+    results = measure(folder.attempts(), folder.config, folder.cards(), (), folder.events())
+    passing = [one for one in folder.attempts() if one.passed]
+    there = {
+        "results.json": {path for one in [*made, results] for path in paths(one)},
+        "attempts.jsonl": {path for one in full for path in asdict(one)},
+        "rescued.jsonl": set(
+            json.loads(FORMATS["rows"](passing, folder.cards(), folder.config, results).splitlines()[0])
+        ),
+    }
+    for file, found in there.items():
+        page = {key.path: re.compile(a_pattern(key.path)) for key in describe.keys_of(file)}
+        rows = [re.compile(a_pattern(path[: end.start()])) for path in page for end in re.finditer(r"(?<=>)[.[]", path)]
+        assert [path for path, pattern in page.items() if not any(map(pattern.fullmatch, found))] == []
+        assert [path for path in found if not any(each.fullmatch(path) for each in [*page.values(), *rows])] == []

@@ -24,7 +24,8 @@ import report
 from records import Folder
 from swarm import Attempt
 from tasksets.task import Task, Test
-from telling import page
+from telling import browse, page
+from telling.text import text as report_text
 from tests.support import planted_run
 from tests.support.browser import Browser, Page, found
 from tests.support.lay_out import ARMS, attempt, base, config, names, run
@@ -42,7 +43,7 @@ def filled(attempts: list[Attempt], cards: list[Task] = [], calibration: Any = N
 
 def told(attempts: list[Attempt], cards: list[Task] = [], **changes: Any) -> dict[str, Any]:  # noqa: B006
     """The data block alone, without the cost of the plots."""
-    return page.browsable(measure.measure(attempts, config(**changes), cards), iter(attempts), cards)
+    return browse.browsable(measure.measure(attempts, config(**changes), cards), iter(attempts), cards)
 
 
 def data_of(text: str) -> dict[str, Any]:
@@ -299,7 +300,7 @@ def test_every_key_of_the_results_is_told(tmp_path: Path) -> None:
         results = measure.measure(attempts, conf, cards, (), folder.events())
         seen: set[tuple[str, ...]] = set()
         watched = Watched(results, seen)
-        report.text(watched)
+        report_text(watched)
         report.side_by_side({"a": watched, "b": Watched({**results, "seed": 9}, seen)})
         page.page(watched, attempts, cards, conf)
 

@@ -18,7 +18,9 @@ import measure
 import report
 from figures import plan
 from swarm import Attempt
-from telling import words
+from telling import tables, words
+from telling.text import Paper, plan_text
+from telling.text import text as report_text
 from tests.support.lay_out import ARMS, attempt, base, config, lay_out, names, play, run
 
 ROOT = Path(__file__).parent.parent
@@ -31,7 +33,7 @@ def published(name: str = "results.json") -> dict[str, Any]:
 
 
 def told(attempts, width: int = 80, **changes) -> str:
-    return report.text(measure.measure(attempts, config(**changes)), width)
+    return report_text(measure.measure(attempts, config(**changes)), width)
 
 
 def well_formed(text: str, width: int = 80) -> None:
@@ -44,7 +46,7 @@ def well_formed(text: str, width: int = 80) -> None:
 
 
 def test_the_histogram_comes_first_and_one_line_an_arm() -> None:
-    text = report.text(published())
+    text = report_text(published())
     well_formed(text)
     lines = text.split("\n")
     assert "Qwen/Qwen3-4B on code_contests, seed 0" in lines[0]
@@ -62,7 +64,7 @@ def test_the_histogram_comes_first_and_one_line_an_arm() -> None:
 
 
 def test_everything_stands_in_its_order() -> None:
-    text = report.text(published())
+    text = report_text(published())
     order = [
         "Tasks by passes in their base group",
         "24 more attempts on each of 223 all-fail tasks",
@@ -80,7 +82,7 @@ def test_everything_stands_in_its_order() -> None:
 
 
 def test_inconclusive_is_never_told_as_no_difference() -> None:
-    text = report.text(published())
+    text = report_text(published())
     assert "no difference" not in text.lower() and "flat" not in text.lower()
     assert "do not rule out one as large as 5 points" in text.replace("\n", " ")
 
@@ -88,11 +90,11 @@ def test_inconclusive_is_never_told_as_no_difference() -> None:
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
 def test_it_keeps_its_width(width: int) -> None:
     for results in (published(), {**published(), "band": "near-miss"}):
-        assert max(map(len, report.text(results, width).split("\n"))) <= max(width, 80)
+        assert max(map(len, report_text(results, width).split("\n"))) <= max(width, 80)
 
 
 def test_colour_only_when_asked_for_and_only_paint() -> None:
-    plain, painted = report.text(published()), report.text(published(), colour=True)
+    plain, painted = report_text(published()), report_text(published(), colour=True)
     assert "\033" not in plain and "\033[" in painted
     assert re.sub(r"\033\[[\d;]*m", "", painted) == plain
 
@@ -134,7 +136,7 @@ def test_a_climb_that_the_hidden_tests_do_not_follow_is_said(hidden: str, said: 
 
 def test_a_calibration_ends_the_report() -> None:
     curve = {"verdict": "cliff", "why": "from a half to three quarters 1 of 83 pass", "table": []}
-    text = report.text(published(), calibration={"fitness": curve})
+    text = report_text(published(), calibration={"fitness": curve})
     last = "Is the fitness a hill? cliff: from a half to three quarters 1 of 83 pass."
     assert text.replace("\n", " ").endswith(last)
     assert "calibrate.py" not in text
@@ -238,7 +240,7 @@ def test_a_plan_says_what_it_may_ask_and_cost() -> None:
     conf = config(arms=["resample"], rounds=1, system="", price=[1.0, 2.0], server={"facts": [], "warnings": []})
     conf["data"] = {**data, "notes": [], "prompt_characters": 600}
     conf["server"]["model"] = "a/model"
-    lines = report.plan_text(conf, plan.make_plan(conf, 2)).split("\n")
+    lines = plan_text(conf, plan.make_plan(conf, 2)).split("\n")
     # 32 calls of 300 characters, three to a token; 2,048 tokens each come back.
     assert "tokens: at most 65,536 out, about 3,200 in; about 0.13 usd" in lines
     powers = next(line for line in lines if line.startswith("power"))
@@ -247,8 +249,25 @@ def test_a_plan_says_what_it_may_ask_and_cost() -> None:
 
 def test_a_bar_is_drawn_for_a_single_task_among_thousands() -> None:
     results = {**published(), "p0_histogram": [9000, 1, 0, 0, 0, 0, 0, 0, 0]}
-    bars = report.text(results).split("\n")[3:12]
+    bars = report_text(results).split("\n")[3:12]
     assert "▏" in bars[1] and bars[2].split()[1] == "0"
+
+
+# ── tables ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_column_that_says_nothing_is_left_out_and_a_table_without_rows_too() -> None:
+    made = tables.table("c", ["arm", "one", "two"], [["a", "", "1"], ["b"]])
+    assert made and [column.name for column in made.head] == ["arm", "two"] and made.rows == [["a", "1"], ["b", ""]]
+    assert tables.table("c", ["arm", "one"], []) is None and Paper(80, False).table(None) == []
+
+
+def test_the_text_leaves_out_what_the_page_alone_has_room_for() -> None:
+    head = ["", tables.Column("minus", "estimate", "against"), "p", tables.Column("said", "verdict")]
+    rows = [["arm", tables.Short("1 : 2", "1:2"), ".5", "better"], ["together", "3", ".5", "worse"]]
+    made = tables.table("c", head, rows, ["A note."], ["p", "together"])
+    assert Paper(80, False).table(made) == ["     against  said", "arm  1:2      better", "A note."]
+    assert Paper(80, True).table(made)[1].endswith("\033[1;32mbetter\033[0m")
 
 
 # ── figures for people ───────────────────────────────────────────────────────────────────────────────────
@@ -400,7 +419,7 @@ def test_one_run_is_told_as_run_py_tells_it(tmp_path: Path, capsys: pytest.Captu
     assert report.main([str(out)]) == 0
     said = capsys.readouterr().out
     attempts = run(names(4), {arm: {"t0001": 0} for arm in ARMS})
-    assert said == report.text(measure.measure(attempts, config(seed=0))) + "\n"
+    assert said == report_text(measure.measure(attempts, config(seed=0))) + "\n"
 
 
 def test_json_is_the_results_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -413,6 +432,19 @@ def test_json_is_the_results_alone(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "2 runs" in capsys.readouterr().out
     assert report.main(["--json", str(one), str(two)]) == 0
     assert json.loads(capsys.readouterr().out)["given_in_every"] == 4
+
+
+def test_published_files_are_told_as_far_as_they_go(capsys: pytest.CaptureFixture[str]) -> None:
+    files = [ROOT / "tests/data" / f"published_results{name}.json" for name in ("", "-seed1", "-mbpp", "-27b")]
+    for file in [*files, ROOT / "results.json"]:
+        assert report.main([str(file)]) == 0
+        well_formed(said := capsys.readouterr().out[:-1])
+        assert f"{json.loads(file.read_text())['all_fail']} of " in said
+        assert report.main(["--json", str(file)]) == 0
+        assert json.loads(capsys.readouterr().out) == json.loads(file.read_text())
+    assert report.main(list(map(str, files))) == 0
+    well_formed(said := capsys.readouterr().out[:-1])
+    assert "223 (81.1%)" in said and "Not pooled" in said
 
 
 def test_a_run_is_not_pooled_with_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

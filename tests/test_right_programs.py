@@ -475,6 +475,10 @@ def test_right_program(verdicts, tier, name):
         pytest.skip("these Pythons bound recursion through C by themselves, at a few thousand, whatever the limit")
     if name == "pool_of_threads" and tier == "strict":
         pytest.skip("semaphores with a name lie in a folder that everybody shares")
+    if name == "pool_of_threads" and tier == "full" and sys.version_info >= (3, 14):
+        pytest.skip("from 3.14 on a lock of multiprocessing starts a process")
+    if name == "docstring_and_annotations" and sys.version_info >= (3, 14):
+        pytest.skip("from 3.14 on a module binds no __annotations__")
     outcome = verdicts(tier)[name]
     assert outcome == "pass" or (name in ANY_ANSWER and outcome.startswith("wrong_answer"))
 

@@ -19,7 +19,7 @@ import pytest
 
 import run
 from commands.flags import VERSION
-from figures.settings import Free, Identity, Plan, ordered
+from commands.settings import Free, Identity, Plan, ordered
 from grading import grade
 from records import ATTEMPTS, Folder, Log
 from session import each

@@ -573,6 +573,13 @@ def test_calls_leave_values_and_what_is_no_value_is_named():
     assert results[8].outcome == "runtime_error"  # stdin is empty
 
 
+def test_a_program_may_call_its_modules_as_ours_are_called():
+    names = ("grading", "protocol", "walls", "worker")
+    program = "".join(f"open('{name}.py', 'w').write('x = 42')\nimport {name}\nprint({name}.x)\n" for name in names)
+    (result,) = worker_in(BEST, lambda worker: outputs(worker, program, [b""]))
+    assert (result.outcome, result.stdout) == ("ended", b"42\n" * len(names))
+
+
 # ── how workers end ──────────────────────────────────────────────────────────────────────────────────────────────────
 def tree(pid):
     """All living descendants of a process."""
@@ -624,7 +631,7 @@ def test_killing_any_of_them_leaves_nobody(tier, which):
     script = f"""
 import asyncio, os, sys, tempfile
 sys.path[:0] = [{str(ROOT)!r}]
-from grading import sandbox
+from grading import protocol, sandbox
 async def main():
     folder = tempfile.mkdtemp(prefix="sandbox-test-")
     os.chmod(folder, 0o711)
@@ -644,7 +651,9 @@ asyncio.run(main())
     try:
         said = host.stdout.readline().split()
         if not said:
-            pytest.skip(host.stderr.read()[-200:])
+            why = host.stderr.read()[-200:]
+            assert "SandboxFault" in why, why
+            pytest.skip(why)
         top = int(said[0])
         pids = [top, *tree(top)]
         assert len(pids) >= 3

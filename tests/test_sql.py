@@ -28,7 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sql_calibrate
-from figures.settings import Free, ordered
+from commands.settings import Free, ordered
 from grader import Grader
 from grading import sandbox, sql
 from grading.extract import extract_sql
@@ -39,6 +39,7 @@ from records import Folder
 from sql_calibrate import score
 from swarm import Slot
 from tasks import Tasks
+from tasksets import sql as sets
 from tasksets.task import Options
 from tests.support.hub import Repo, serve
 from tests.support.mock_endpoint import serving
@@ -1184,13 +1185,13 @@ ASKED = [
 
 def test_a_question_keeps_its_digest_and_shows_no_gold(databases):
     path = Path(own(databases / "asked.jsonl", [row for row, _ in ASKED]))
-    rows = {row.id: row for row in Tasks(str(path), partial(sql_calibrate.own_rows, path), Options())}
+    rows = {row.id: row for row in Tasks(str(path), partial(sets.own_rows, path), Options())}
 
     async def work(grader: Grader) -> None:
         prepared = sql_calibrate.SqlGrader(Bench(grader))
         for row, digest in ASKED:
             task = await prepared.prepare(rows[row["id"]])
-            assert isinstance(task, sql_calibrate.SqlTask) and len(task.hidden) == 1
+            assert isinstance(task, sets.SqlTask) and len(task.hidden) == 1
             golds = row["gold_sql"]
             assert task.golds == ((golds,) if isinstance(golds, str) else tuple(golds))
             assert task.digest == task.shown().digest == digest
@@ -1249,7 +1250,7 @@ def test_the_default_set_from_the_hub(tmp_path):
     path = tmp_path / "synthetic_text_to_sql_test.snappy.parquet"
     parquet.write_table(arrow.table(columns), path)
     files = {path.name: path, "synthetic_text_to_sql_train.snappy.parquet": path, "README.md": path}
-    with serve({sql_calibrate.GRETEL: Repo("a" * 40, files)}) as hub, serving(reply=lambda r: "SELECT 1") as mock:
+    with serve({sets.GRETEL: Repo("a" * 40, files)}) as hub, serving(reply=lambda r: "SELECT 1") as mock:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
         env = {**clean, "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "OPENAI_BASE_URL": mock.url}
         command = [sys.executable, str(ROOT / "sql_calibrate.py"), "--workers", "1", "--out", str(tmp_path / "out")]
@@ -1278,6 +1279,6 @@ def test_the_conversions_of_the_readme(tmp_path, monkeypatch):
     for block in [block for block in blocks if "gold_sql" in block and "import json" in block]:
         subprocess.run([sys.executable, "-c", textwrap.dedent(block)], check=True, timeout=60)
     for name, task_id in (("spider", "0"), ("bird", "7")):
-        (task,) = sql_calibrate.own_rows(Path(f"{name}.jsonl"), Options(), {})
+        (task,) = sets.own_rows(Path(f"{name}.jsonl"), Options(), {})
         assert (task.id, [test.input for test in task.hidden]) == (task_id, ["SELECT 4"])
         assert Path(task.setup).is_file()

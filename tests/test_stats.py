@@ -16,6 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import stats
+from estimators.parts import normal_quantile
 
 CASES = json.loads((Path(__file__).parent / "data" / "stats_cases.json").read_text())["cases"]
 # Counting, which measure.py does and tests; and scipy's own pearsonr.
@@ -515,7 +516,7 @@ def test_settled_changes_nothing_but_last_digits_and_mirrors(wholes, digits):
 
 def wilson(rate, n, level):
     """The formula as Wilson wrote it, for a share of n tries of which neither need be whole."""
-    z = stats._z(1 - (1 - level) / 2)
+    z = normal_quantile(1 - (1 - level) / 2)
     half = z * math.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
     return tuple((rate + z**2 / (2 * n) + side * half) / (1 + z**2 / n) for side in (-1, 1))
 

@@ -1,0 +1,1 @@
+"""What the estimators of stats.py are made of."""

@@ -1,0 +1,241 @@
+"""Each arm against the control on the same tasks, and whether the difference is more than the control's own noise.
+
+    paired(table)["ring"]       rescue rate: exact test, Holm over the arms, a word at the plan's margin
+    verdict(table)              the plan's rule applied, by the primary metric
+
+Every function takes the table and gives the value of the key of results.json that has its name; what is in it says
+results.py. The draws of every bootstrap start from one fixed seed, so two arms that are swapped swap figures.
+
+Left out: the tests and intervals themselves (stats.py), the words of a verdict (said.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+import stats
+from figures.counted import incomplete
+from figures.numbers import mean, ratio, rounded
+from figures.plan import ALPHA, CONTROL, LEVEL, margins, primary_metric
+from figures.results import Against, Clears, Noise, Paired, PerSample, Power, StoppedRate, Verdict
+from figures.said import departures, sentence
+from figures.table import Bools, Floats, Play, Table
+
+
+def _family_of_tests(pairs: Mapping[str, tuple[Floats, Floats]], margin: float) -> dict[str, tuple[Against, int, int]]:
+    """Each arm against the control, Holm-adjusted over the arms, and the tasks on which the one alone is above.
+
+    pairs: arm -> (control, arm), values a task.
+    """
+    compared = {arm: stats.compare_paired(control, own, level=LEVEL) for arm, (control, own) in pairs.items()}
+    tested = [arm for arm, got in compared.items() if not math.isnan(got.p_value)]
+    adjusted = dict(zip(tested, stats.holm([compared[arm].p_value for arm in tested]), strict=True))
+    out: dict[str, tuple[Against, int, int]] = {}
+    for arm, got in compared.items():
+        same = stats.equivalent(*pairs[arm], margin, alpha=ALPHA)
+        p_holm = float(adjusted.get(arm, math.nan))
+        row: Against = {
+            "delta": got.delta,
+            "interval": [got.lo, got.hi],
+            "p": got.p_value,
+            "p_holm": p_holm,
+            "n": got.n,
+            "margin": margin,
+            "equivalence_interval": [same.lo, same.hi],
+            "verdict": stats.verdict(got, p_holm, same.equivalent),
+        }
+        out[arm] = row, got.n_b_only, got.n_a_only
+    return out
+
+
+def paired(table: Table) -> dict[str, Paired]:
+    """Rescue rate of each arm against the control on the same tasks: exact test, Holm, verdict at the margin."""
+    if not table.controlled:
+        return {}
+    margin = margins(table.config)["rescue_rate"]
+    finished, runs = table.rescues_of_runs()
+    out: dict[str, Paired] = {}
+    for arm, (row, arm_only, resample_only) in _family_of_tests(
+        {arm: table.rescues(arm) for arm in table.others}, margin
+    ).items():
+        out[arm] = {
+            **row,
+            "n_arm_only": arm_only,
+            "n_resample_only": resample_only,
+            "equivalent_up_to": stats.equivalence_reach(row["n"], margin, ALPHA),
+            "vs_all_resample": None,
+        }
+        if len(runs) > 1:
+            use = finished & table.plays[arm].done
+            control = np.mean([play.rescued[use] for play in table.control_runs], axis=0)
+            got = stats.compare_paired(control, table.plays[arm].rescued[use].astype(float), level=LEVEL)
+            out[arm]["vs_all_resample"] = {
+                "runs": len(runs),
+                "delta": got.delta,
+                "interval": [got.lo, got.hi],
+                "p": got.p_value,
+                "n": got.n,
+            }
+    return out
+
+
+def _rate_per_draw(play: Play, use: Bools) -> Floats:
+    return play.passes[use].sum(axis=1) / np.maximum(play.drawn[use].sum(axis=1), 1)
+
+
+def _rates(table: Table, arm: str) -> tuple[Floats, Floats]:
+    """Passes a draw of the control and of the arm, on the tasks where neither owes anything."""
+    both = table.both(arm)
+    return _rate_per_draw(table.plays[CONTROL], both), _rate_per_draw(table.plays[arm], both)
+
+
+def per_sample(table: Table) -> dict[str, PerSample]:
+    """Passes per sample over full budgets, paired by task. Where an arm stopped early there is no such rate."""
+    full = {arm: table.ran_full(arm) for arm in table.arms}
+    fair = [arm for arm in table.others if table.controlled and full[arm] and full[CONTROL]]
+    tests = _family_of_tests({arm: _rates(table, arm) for arm in fair}, margins(table.config)["per_sample"])
+    out: dict[str, PerSample] = {}
+    for arm, play in table.plays.items():
+        if not full[arm]:
+            out[arm] = {"rate": None, "reason": "the arm stopped at its first pass; --full-budget gives this rate"}
+            continue
+        use = table.finished(arm)
+        rate = _rate_per_draw(play, use)
+        out[arm] = {
+            "rate": mean(rate),
+            "interval": list(_rate_interval(rate)),
+            "passes": int(play.passes[use].sum()),
+            "samples": int(play.drawn[use].sum()),
+            "n": int(use.sum()),
+            "reason": None,
+        }
+        if arm in tests:
+            out[arm]["paired"] = tests[arm][0]
+        elif arm != CONTROL:
+            out[arm]["paired"] = None
+            out[arm]["reason"] = "the control stopped at its first pass" if table.controlled else "no control"
+    return out
+
+
+def _rate_interval(rate: Floats) -> stats.Interval:
+    """Of the mean of a pass rate, one number a task. Tasks that are all 0 or all 1 count as so many draws of one share:
+    their bootstrap would have no width, which is not knowledge."""
+    if len(set(rate.tolist())) > 1:
+        return stats.bootstrap_ci(rate, level=LEVEL)
+    if len(rate) and rate[0] in (0, 1):
+        return stats.proportion_ci(int(rate.sum()), len(rate), level=LEVEL)
+    return stats.Interval(math.nan, math.nan)
+
+
+def per_draw_stopped(table: Table) -> dict[str, StoppedRate | str] | None:
+    """Passes per draw as published, where arms stopped early: stopping at a pass inflates it."""
+    if all(table.ran_full(arm) for arm in table.arms):
+        return None
+    out: dict[str, StoppedRate | str] = {
+        "label": "inflated: an arm that stops at its first pass draws less where it passes"
+    }
+    for arm, play in table.plays.items():
+        use = table.finished(arm)
+        row: StoppedRate = {
+            "rate": mean(_rate_per_draw(play, use)),
+            "n": int(use.sum()),
+            "stopped_tasks": int((~play.full[use]).sum()),
+        }
+        if arm != CONTROL and table.controlled:
+            got = stats.compare_paired(*_rates(table, arm), level=LEVEL)
+            row |= {"delta": got.delta, "interval": [got.lo, got.hi], "p": got.p_value}
+        out[arm] = row
+    return out
+
+
+def noise(table: Table) -> Noise:
+    """How far runs of the control lie apart, by their means and by each task's replicates, and what clears it."""
+    use, runs = table.rescues_of_runs()
+    n = int(use.sum())
+    if not table.controlled:
+        return {"n": n, "runs": 0, "clears": {}}
+    band = stats.noise_band(runs, level=LEVEL)
+    published: Noise = {
+        "runs": len(runs),
+        "means": [rounded(round(of_run, 4)) for of_run in band.run_means],
+        "run_std": rounded(band.std_between, 2),
+        "band": rounded(band.band_t),
+        "n": n,
+    }
+    if len(runs) < 2:
+        return {**published, "clears": {}}
+
+    def clears(delta: float, width: float) -> bool | None:
+        return bool(delta > width) if width > 0 and not math.isnan(delta) else None  # runs alike span no band
+
+    cleared: dict[str, Clears] = {}
+    for arm in table.others:
+        delta = abs(stats.compare_paired(*table.rescues(arm), level=LEVEL).delta)
+        cleared[arm] = {"band_t": clears(delta, band.band_t), "band_within": clears(delta, band.band_within)}
+    return {
+        **published,
+        "rescued": runs.sum(axis=1).astype(int).tolist(),
+        "band_t": band.band_t,
+        "std_between": band.std_between,
+        "band_within": band.band_within,
+        "std_within": band.std_within,
+        "q": band.q,
+        "q_df": band.q_df,
+        "q_p": band.q_p,
+        "clears": cleared,
+    }
+
+
+def power(table: Table) -> dict[str, Power]:
+    """What these tasks could have shown: a true difference of the margin in the rescue rate.
+
+    Arms that differ by the margin disagree on at least so many tasks, so the discordance assumed is the observed one or
+    the margin, whichever is larger.
+    """
+    margin = margins(table.config)["rescue_rate"]
+    out: dict[str, Power] = {}
+    for arm in table.others if table.controlled else []:
+        control, own = table.rescues(arm)
+        n, discordant = len(own), int((control != own).sum())
+        psi = max(discordant / n, margin) if n else math.nan
+        out[arm] = {
+            "n": n,
+            "discordant": discordant,
+            "discordance": ratio(discordant, n),
+            "wilson": list(stats.proportion_ci(discordant, n, level=LEVEL)),
+            "effect": margin,
+            "discordance_assumed": psi,
+            "tasks_needed": stats.sample_size(margin, discordance=psi) if n else None,
+            "power": stats.power_paired(n, margin, psi, alpha=ALPHA) if n else math.nan,
+            "power_holm": stats.power_paired(n, margin, psi, alpha=ALPHA / len(table.others)) if n else math.nan,
+        }
+    return out
+
+
+def verdict(table: Table) -> Verdict:
+    """The plan's rule applied, and whether the plan came first. What was decided after a sample is exploratory."""
+    metric = primary_metric(table.config)
+    margin = margins(table.config)[metric]
+    rows: dict[str, Against] = {}
+    if metric == "rescue_rate":
+        rows |= paired(table)
+    else:
+        rows |= {arm: against for arm, row in per_sample(table).items() if (against := row.get("paired"))}
+    words = {arm: row["verdict"] for arm, row in rows.items()}
+    why = departures(table, metric, margin)
+    owing = incomplete(table)
+    late = bool(owing["base_tasks"] + sum(row["tasks"] for row in owing["arms"].values()))
+    if late:  # what is finished first is no fair choice, and whoever may stop when it looks well will see it look well
+        why.append("the run is not finished")
+    compared = any(row["n"] for row in rows.values())
+    return {
+        "primary_metric": metric,
+        "margin": margin,
+        "planned": table.plan is not None and not why,
+        "exploratory": why,
+        "arms": words,
+        "sentence": sentence(table, metric, margin, words if compared else {}, late),
+    }

@@ -1,0 +1,244 @@
+"""A report as text for the terminal: of one run, and of its plan before it.
+
+    text(results)                            80 columns, the histogram first
+    plan_text(config, plan)                  what is going to be asked, before the first sample
+    Paper(width, colour)                     lines, tables and bars of a given width
+
+Every figure comes from the results (measure.py); here they are only laid out. What could not be estimated is said in
+words, never as nan.
+
+Left out: what stands in a table (tables.py), how a figure is rounded and worded (words.py), several runs (report.py).
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from figures.plan import CONTROL
+from figures.results import Results
+from swarm import PLAIN
+from telling import tables, words
+
+PAINT = {"bold": "1", "dim": "2", "better": "1;32", "worse": "1;31", "equivalent": "36", "inconclusive": "33"}
+
+
+class Paper:
+    """Lines of text of a given width, with colour or without."""
+
+    def __init__(self, width: int, colour: bool) -> None:
+        self.width, self.colour = max(width, 80), colour  # the tables need eighty columns
+
+    def paint(self, text: str, how: str) -> str:
+        return f"\033[{PAINT[how]}m{text}\033[0m" if self.colour and how in PAINT and text else text
+
+    def head(self, text: str) -> str:
+        return self.paint(text, "bold")
+
+    def wrap(self, *sentences: str) -> list[str]:
+        """Each on lines of its own; empty ones take none."""
+        return [line for said in sentences for line in textwrap.wrap(said, self.width, break_on_hyphens=False)]
+
+    def bullet(self, said: str) -> list[str]:
+        first, *rest = textwrap.wrap(said, self.width - 4, break_on_hyphens=False)
+        return [f"  - {first}", *(f"    {line}" for line in rest)]
+
+    def table(self, told: tables.Table | None) -> list[str]:
+        """Columns under a line of their names, then the notes.
+
+        A table that is too wide takes it from the names in its first column.
+        """
+        if not told:
+            return []
+        keep = [i for i, column in enumerate(told.head) if column.name not in told.page_only]
+        columns = [told.head[i] for i in keep]
+        rows = [
+            [cell if isinstance(cell := row[i], str) else cell.short for i in keep]
+            for row in told.rows
+            if row[0] not in told.page_only
+        ]
+        rows.insert(0, [column.short or column.name for column in columns])
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        spare = self.width - sum(widths) - 2 * (len(widths) - 1)
+        if spare < 0:
+            widths[0] = max(widths[0] + spare, min(8, widths[0]))
+        lines = []
+        for at, row in enumerate(rows):
+            cells = []
+            for i, (cell, size, column) in enumerate(zip(row, widths, columns, strict=True)):
+                cell = cell if len(cell) <= size else cell[: size - 1] + "…"
+                space = " " * (size - len(cell))
+                painted = self.paint(cell, "dim" if not at else cell if column.kind == "verdict" else "")
+                cells.append(space + painted if i and column.kind == "figure" else painted + space)
+            lines.append("  ".join(cells).rstrip())
+        return lines + self.wrap(*told.notes)
+
+    def bars(self, rows: Sequence[tuple[str, int]], whole: int) -> list[str]:
+        """Horizontal bars with counts and shares of `whole`; the longest fills the line."""
+        most = max(count for _, count in rows)
+        name = max(len(label) for label, _ in rows)
+        longest = self.width - name - 22  # columns
+        lines = []
+        for label, count in rows:
+            eighths = round(8 * longest * count / most)
+            bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+            if count and not bar:
+                bar = "▏"
+            lines.append(f"  {label:>{name}}  {bar:<{longest}}  {count:>6,}  {words.share(count / whole):>6}".rstrip())
+        return lines
+
+
+# ── a run ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def text(
+    results: Results,
+    width: int = 80,
+    colour: bool = False,
+    calibration: Mapping[str, Any] | None = None,
+    folder: str = "out",
+) -> str:
+    """The report of one run: `width` columns (80 at least), ANSI colours only if asked for. Ends without a newline.
+
+    folder: of the run, as a command line names it.
+    """
+    paper = Paper(width, colour)
+    blocks = [section(results, paper) for section in TEXT]
+    blocks.append(_hill_text(results, calibration, paper, folder))
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _base_text(r: Results, paper: Paper) -> list[str]:
+    """What the group throws away: the first thing anybody sees."""
+    counts, group = r["p0_histogram"], r["budget"]["G"]
+    whole = sum(counts)
+    lines = [paper.head(words.title(r)), *paper.wrap(*words.kind_words(r)), ""]
+    if whole:
+        lines.append(f"Tasks by passes in their base group of {group} ({words.plural(whole, 'task')})")
+        lines += paper.bars([(str(k), count) for k, count in enumerate(counts)], whole)
+    return lines + paper.wrap(*words.base_words(r))
+
+
+def _arms_text(r: Results, paper: Paper) -> list[str]:
+    """One line an arm, by the primary metric; the other metric below it."""
+    if not r["incomplete"]["given"]:
+        return paper.wrap(r["verdict"]["sentence"])
+    lines = paper.wrap(*words.budget_words(r))
+    if r["verdict"]["primary_metric"] == "per_sample":
+        lines += paper.table(tables.per_sample(r))
+        lines += ["", "Rescues on the same tasks (secondary: no verdict is drawn from them)"]
+    lines += paper.table(tables.rescues(r))
+    paired = any(row["n"] for row in r["paired"].values())
+    only = f" only: rescued by this arm alone : by {CONTROL} alone." if paired else ""
+    return lines + paper.wrap(f"Points [{words.CONFIDENCE} interval].{only}")
+
+
+def _verdict_text(r: Results, paper: Paper) -> list[str]:
+    """What the plan's rule allows to be said, whether the plan came first, and what chance alone would do."""
+    verdict = r["verdict"]
+    if not r["incomplete"]["given"]:
+        return []  # said in the place of the arms
+    if not verdict["arms"]:
+        return paper.wrap(verdict["sentence"], words.noise_words(r))
+    lines = [paper.head(line) for line in paper.wrap(verdict["sentence"])]
+    return lines + paper.wrap(
+        words.plan_words(r), words.equivalence_words(r), words.noise_words(r), words.power_words(r)
+    )
+
+
+def _pooled_text(r: Results, paper: Paper) -> list[str]:
+    """What the extra samples brought back, however they were structured, and how the training set moved."""
+    lines = paper.wrap(words.pooled_words(r))
+    if r["training_set"]["n"]:
+        lines += paper.table(tables.training_set(r)) + paper.wrap(words.selector_words(r))
+    return lines
+
+
+def _climb_text(r: Results, paper: Paper) -> list[str]:
+    """Shown tests against hidden ones, by round."""
+    told = tables.climb_in_short(r)
+    return [told.caption, *paper.table(told), *paper.wrap(*words.climb_words(r))] if told else []
+
+
+def _outcome_text(r: Results, paper: Paper) -> list[str]:
+    """What became of every attempt, by name: where the faults of a task set or a cap show first."""
+    lines = []
+    for name, row in r["outcomes"].items():
+        said = ", ".join(f"{n:,} {outcome.replace('_', ' ')}" for outcome, n in row["counts"].items())
+        lines += paper.wrap(f"{tables.group(name)}: {said}.")
+    return [paper.head("How the attempts ended"), *lines, *paper.wrap(*words.tier_words(r))] if lines else []
+
+
+def _warning_text(r: Results, paper: Paper) -> list[str]:
+    lines = [line for said in r["warnings"] for line in paper.bullet(said)]
+    return [paper.head("Before you trust a figure"), *lines] if lines else []
+
+
+def _cost_text(r: Results, paper: Paper) -> list[str]:
+    """Equal samples are not equal cost: a refined prompt carries programs."""
+    return paper.table(tables.cost(r)) + paper.wrap(words.cost_words(r)) if r["cost"]["total"]["calls"] else []
+
+
+TEXT: tuple[Callable[[Results, Paper], list[str]], ...] = (
+    _base_text,
+    _arms_text,
+    _verdict_text,
+    _pooled_text,
+    _climb_text,
+    _outcome_text,
+    _warning_text,
+    _cost_text,
+)
+
+
+def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper, folder: str) -> list[str]:
+    """Whether the fitness is a hill, or the command that tells."""
+    if curves := words.hill_curves(calibration):
+        return paper.wrap(*(words.hill_line(name, curve) for name, curve in curves.items()))
+    if r["dry_run"] or not sum(r["p0_histogram"]):
+        return []
+    return paper.wrap(f"Can a search climb this fitness? No calls needed to know: python calibrate.py --out {folder}")
+
+
+# ── the plan, before the first sample ────────────────────────────────────────────────────────────────────────────────
+
+
+CHARACTERS_A_TOKEN = 3  # of prompts; a little low for English, so that the estimate is a little high
+SHOWN_TEST_TOKENS = 400  # of a refine prompt, for each program in it: a failed test, its three texts clipped
+
+
+def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    """What is going to be asked, and of whom. Calls and tokens out are the largest, as if all tasks were all-fail.
+
+    Tokens in are an estimate: the bare prompts by their length; in a refine prompt also two programs at the cap.
+    """
+    identity, data, server, settings = (config[key] for key in ("identity", "data", "server", "plan"))
+    median = f", median rating {data['median_rating']:g}" if data["median_rating"] else ""
+    revision = f", revision {data['revision']}" if data["revision"] else ""
+    out = "; ".join(f"{number} {reason}" for reason, number in data["left_out"].items()) or "none"
+    calls, stages = plan["calls"], {"base": "base", "arms_if_all_fail": "arms", "noise_runs_if_all_fail": "noise runs"}
+    refining = sum(arm != CONTROL for arm in settings["arms"])
+    refines = refining * data["asked"] * identity["particles"] * (settings["rounds"] - 1)
+    system = PLAIN.system if identity["system"] is None else identity["system"]
+    bare = (data["prompt_characters"] / data["asked"] + len(system)) / CHARACTERS_A_TOKEN
+    given = round(calls["largest"] * bare + refines * 2 * (identity["max_tokens"] + SHOWN_TEST_TOKENS))
+    made, price = plan["tokens"]["completion_largest"], config["price"]
+    usd = f"; about {(given * price[0] + made * price[1]) / 1e6:,.2f} usd" if price else ""
+    sent = "top_p not sent" if identity["as_published"] else f"top_p {identity['top_p']:g}"
+    powers = " / ".join(words.share(plan["power"][key]["power_holm"]) for key in ("all", "half", "quarter"))
+    lines = [
+        f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}{median}; left out: {out}",
+        *data["notes"],
+        f"calls: at most {calls['largest']:,}: "
+        + ", ".join(f"{calls[key]:,} {name}" for key, name in stages.items() if calls[key]),
+        f"tokens: at most {made:,} out, about {given:,} in{usd}",
+        f"power to see {plan['power_assumes'].split(';')[0]}, if all / half / a quarter of the tasks are all-fail: "
+        f"{powers}",
+        f"policy: {server['model']}, temperature {identity['temperature']:g}, {sent}, thinking {identity['thinking']}, "
+        f"{identity['max_tokens']:,} tokens a reply; what is not sent (top_k, min_p, penalties) the server decides",
+        *(f"server: {line}" for line in server["facts"]),
+        *(f"warning: {line}" for line in server["warnings"]),
+        *(["as published: the departures that change a number are taken back"] if identity["as_published"] else []),
+    ]
+    return "\n".join(lines)

@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import endpoint
+import run as recipe
 from asking import server as connections
 from asking.body import body_of
 from asking.failed import reset_after
 from asking.reply import BROKEN, CUT, WHOLE, WITHHELD, read
+from commands import sampling
 from commands.sampling import aloud
 from endpoint import Policy, Reply
 from faults import EndpointFault
+from records import Folder
+from swarm import ARMS, Attempt, swarm
+from tasksets.task import Task, Test
 from tests.support import odd_endpoint
 from tests.support.odd_endpoint import (
     Odd,
@@ -30,7 +37,6 @@ from tests.support.odd_endpoint import (
     after,
     always,
     error,
-    every,
     finish,
     first,
     on,
@@ -110,28 +116,28 @@ def test_the_last_request_may_hang_too(server: OddEndpoint):
 
 
 def test_many_that_hang_end_no_run_while_others_are_answered(server: OddEndpoint):
-    room = server.room(Odd(how="hang"), when=every(5))
+    seen: set[str] = set()
+
+    def once(n: int, prompt: str) -> bool:
+        return prompt.startswith("p") and prompt not in seen and not seen.add(prompt)  # type: ignore[func-returns-value]
+
+    room = server.room(Odd(how="hang"), when=once)
 
     async def act(policy: Policy) -> list[str]:
-        async def one(k: int) -> str:
-            try:
-                return (await policy.draw(ask(f"p{k}"), k)).text
-            except EndpointFault as fault:
-                return fault.kind
-
         async def others() -> None:
             for k in range(10**6):
                 await policy.draw(ask("other"), k)
                 await asyncio.sleep(0.02)
 
-        beside = asyncio.create_task(others())
+        beside = [asyncio.create_task(others()) for _ in range(3)]
         try:
-            return await asyncio.gather(*map(one, range(12)))
+            return [reply.text for reply in await asyncio.gather(*(policy.draw(ask(f"p{k}"), k) for k in range(12)))]
         finally:
-            beside.cancel()
+            for task in beside:
+                task.cancel()
 
-    said = run(room.url, act, concurrency=16, request_timeout=0.7, give_up_after=0.7)
-    assert set(said) <= {f"p{k}" for k in range(12)} | {"attempt"} and "p0" in said
+    said = run(room.url, act, concurrency=16, request_timeout=1, give_up_after=1)
+    assert said == [f"p{k}" for k in range(12)]
 
 
 def test_a_server_on_which_everything_hangs_ends_the_run(server: OddEndpoint):
@@ -544,3 +550,123 @@ def test_servers_of_different_models_need_no_race(server: OddEndpoint):
 
 def test_the_second_server_knows_the_probe():
     assert odd_endpoint.PROBE == endpoint.PROBE
+
+
+# ── the command ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+FIRST = "Write one Python 3 program"  # of a bare prompt; a refined one asks for an improved program
+SMALL = ["--base-samples", "2", "--particles", "2", "--rounds", "2", "--concurrency", "4", "--workers", "1",
+         "--noise-runs", "0", "--arms", "resample,solo"]  # fmt: skip
+
+
+def task_row(name: str) -> dict[str, Any]:
+    shown, hidden = ([[f"{n}\n", f"{n}\n"] for n in numbers] for numbers in ((1, 2), (3,)))
+    return {"id": name, "statement": f"Task {name}: print n.", "kind": "stdio", "visible": shown, "hidden": hidden}
+
+
+Go = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Go:
+    """run.py in this process, always on the same three tasks and folder: (exit code, stdout, stderr)."""
+    tasks = tmp_path / "three.jsonl"
+    tasks.write_text("".join(json.dumps(task_row(name)) + "\n" for name in ("one", "two", "three")))
+    monkeypatch.setattr(recipe, "page", lambda *parts: "")
+
+    def command(room: Room, *more: str) -> tuple[int, str, str]:
+        argv = ["--tasks", str(tasks), "--out", str(tmp_path / "out"), "--base-url", room.url, *SMALL, *more]
+        monkeypatch.setattr(sys, "argv", ["run.py", *argv])
+        capsys.readouterr()
+        code = recipe.main(argv)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return command
+
+
+def wrong(prompt: str) -> str:
+    return "```python\nprint('no')\n```"
+
+
+def test_a_prompt_that_is_always_refused_ends_with_the_second_start(go: Go, server: OddEndpoint, tmp_path: Path):
+    room = server.room(error(403, "Your input was flagged", 403), when=on("Task two"), say=wrong)
+    code, _, err = go(room)
+    assert code == 4 and "1 task is incomplete; two: one prompt was refused 3 times (HTTP 403" in err, err
+    assert "key" not in err and "filed as refused" in err
+    before = len(room.prompts)
+    code, out, err = go(room)
+    assert code == 0, err
+    assert len(room.prompts) - before == 2 * endpoint.REFUSALS  # the two base attempts again, and the arms got nothing
+    folder = Folder(tmp_path / "out")
+    refused = [attempt for attempt in folder.attempts() if attempt.outcome == "refused"]
+    assert [attempt.slot.arm for attempt in refused] == ["base"] * 2 and {a.visible_tests for a in refused} == {"XX"}
+    assert "2 refused" in out and "the base group on 1 of 3 tasks" in " ".join(out.split())
+    results = folder.read("results.json") or {}
+    assert results["all_fail"] == 2 and results["incomplete"]["base_refused"] == 1
+    assert "the run is not finished" not in results["verdict"]["exploratory"]
+    before = len(room.prompts)
+    code, _, err = go(room)
+    assert code == 0 and "nothing is left to ask" in err and len(room.prompts) == before
+
+
+def test_a_refusal_at_one_start_is_not_final(go: Go, server: OddEndpoint, tmp_path: Path):
+    room = server.room(error(400, "content_filter", "content_filter"), when=on("Task two"), say=wrong)
+    assert go(room)[0] == 4
+    room.when = lambda n, prompt: False
+    assert go(room)[0] == 0
+    assert {attempt.outcome for attempt in Folder(tmp_path / "out").attempts()} == {"wrong_answer"}
+
+
+def test_a_refused_refinement_is_shown_to_nobody_and_its_arm_goes_on(go: Go, server: OddEndpoint, tmp_path: Path):
+    room = server.room(
+        error(403, "flagged"), when=lambda n, prompt: "Task two" in prompt and FIRST not in prompt, say=wrong
+    )
+    assert go(room)[0] == 4
+    code, out, err = go(room)
+    assert code == 0, err
+    folder = Folder(tmp_path / "out")
+    refused = [attempt for attempt in folder.attempts() if attempt.outcome == "refused"]
+    assert [(a.arm, a.round) for a in refused] == [("solo", 1)] * 2
+    results = folder.read("results.json") or {}
+    assert results["incomplete"]["arms"]["solo"] == {"tasks": 0, "owed_at_most": 0, "refused": 1}
+    assert results["arms"]["solo"]["n"] == 2 and results["arms"]["resample"]["n"] == 3
+
+
+def test_a_refused_attempt_leaves_its_particle_as_it_was():
+    task = Task("t", "", "Print n.", "stdio", (Test("1\n", "1\n"),))
+    flow = swarm(task, ARMS["star"], "star", 2, 3)
+
+    def attempts(asks: Any, *outcomes: str) -> list[Attempt]:
+        return [
+            Attempt(*slot, code=None if outcome == "refused" else f"print({k})", outcome=outcome,
+                    visible_tests="X" if outcome == "refused" else "W", got="0")
+            for k, ((slot, _), outcome) in enumerate(zip(asks, outcomes, strict=True))
+        ]  # fmt: skip
+
+    asks = flow.send(attempts(next(flow), "refused", "wrong_answer"))
+    assert asks[0][1].parent is None and "print(1)" in asks[1][1].messages[-1]["content"]
+    before = asks[1][1]
+    asks = flow.send(attempts(asks, "refused", "refused"))
+    assert asks[1][1] == before and all("refused" not in str(prompt.messages) for _, prompt in asks)
+
+
+def test_a_page_that_answers_is_told_in_seconds_by_the_command(go: Go, server: OddEndpoint):
+    room = server.room(Odd(200, "<html>A user interface</html>", "text/html"), when=always)
+    code, _, err = go(room, "--plan")
+    assert code == 4 and f"waiting for {room.url}" in err and "text/html" in err and "--base-url" in err
+
+
+def test_what_was_counted_is_on_disk_before_the_end(go: Go, server: OddEndpoint, tmp_path: Path, monkeypatch: Any):
+    monkeypatch.setattr(sampling, "TOLL", 0.05)
+    room = server.room(Odd(), when=lambda n, prompt: False, say=wrong)
+    assert go(room)[0] == 0
+    rows = list(Folder(tmp_path / "out").events())
+    tolls = [row for row in rows if row["event"] == "slots"]
+    counts = [row for row in rows if row["event"] == "grader"]
+    assert len(tolls) > 2 and len(counts) == len(tolls)
+    results = Folder(tmp_path / "out").read("results.json") or {}
+    attempts = len(list(Folder(tmp_path / "out").attempts()))
+    graded = results["cost"]["gradings"]
+    assert graded["graded"] + graded["repeated"] == attempts
+    assert sum(results["cost"]["slots"].values()) == pytest.approx(1)

@@ -150,7 +150,10 @@ class OddEndpoint:
         return self.rooms[name]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        with (
+            contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError),
+            contextlib.closing(writer),
+        ):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 length = next(
@@ -159,7 +162,6 @@ class OddEndpoint:
                 body = json.loads(await reader.readexactly(length) or b"{}")
                 path = head.split(" ", 2)[1]
                 await self.write(writer, self.rooms[path.split("/")[1]].answer(path, body))
-        writer.close()
 
     async def write(self, writer: asyncio.StreamWriter, odd: Odd) -> None:
         payload = odd.bytes_of({})
@@ -183,16 +185,19 @@ def standing() -> Iterator[OddEndpoint]:
     server, ready, loop = OddEndpoint(), threading.Event(), asyncio.new_event_loop()
 
     async def main() -> None:
-        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, limit=2**24)
-        server.port = listening.sockets[0].getsockname()[1]
+        server.listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, limit=2**24)
+        server.port = server.listening.sockets[0].getsockname()[1]
         ready.set()
 
     def run() -> None:
         loop.run_until_complete(main())
         loop.run_forever()
-        for task in (left := asyncio.all_tasks(loop)):
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        server.listening.close()
+        if left := asyncio.all_tasks(loop):
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.wait(left))
+        loop.run_until_complete(asyncio.sleep(0))
         loop.close()
 
     thread = threading.Thread(target=run, daemon=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -51,8 +52,9 @@ def body_of(raw: bytes, kind: str) -> Body:
 
 
 def joined(pieces: Iterable[Body]) -> Body:
-    """One answer from the pieces of a stream. What is said later counts, text adds up."""
+    """One answer from the pieces of a stream. Text adds up, of all else the last word counts."""
     whole: Body = {}
+    texts: defaultdict[str, list[str]] = defaultdict(list)
     message: Body = {}
     choice: Body = {"message": message}
     for piece in pieces:
@@ -61,18 +63,12 @@ def joined(pieces: Iterable[Body]) -> Body:
         for part in choices if isinstance(choices, list) else ():
             if not isinstance(part, dict) or part.get("index", 0) not in (0, None):
                 continue
-            choice |= {name: part[name] for name in ("finish_reason", "error") if part.get(name) is not None}
-            _add(message, part.get("delta") or part.get("message") or {})
             whole["choices"] = [choice]
+            choice |= {name: part[name] for name in ("finish_reason", "error") if part.get(name) is not None}
+            for name, value in (part.get("delta") or part.get("message") or {}).items():
+                if name != "role" and isinstance(value, str):
+                    texts[name].append(value)
+                elif value is not None:
+                    message[name] = value
+    message |= {name: "".join(parts) for name, parts in texts.items()}
     return whole
-
-
-def _add(message: Body, more: Body) -> None:
-    for name, value in more.items():
-        old = message.get(name)
-        if name != "role" and isinstance(value, str) and isinstance(old, str):
-            message[name] = old + value
-        elif isinstance(value, list) and isinstance(old, list):
-            message[name] = [*old, *value]
-        elif value is not None:
-            message[name] = value

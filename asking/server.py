@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Backoff = tuple[float, float]  # seconds: the longest first wait, and the longest wait at all
 POOL = 16  # slots that share a connection pool, since a request costs a pool time for each connection that it holds
-MOST_BYTES = 64 * 2**20  # of an answer: a reply of a million tokens has 5 MB
+MOST_BYTES = 32 * 2**20  # of an answer: a reply of a million tokens has 5 MB
 MOST_WORDS = 2**16  # bytes of an error
 
 

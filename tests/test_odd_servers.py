@@ -7,6 +7,7 @@ The server is tests/support/odd_endpoint.py. A draw ends in one of four ways and
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 import time
@@ -670,3 +671,26 @@ def test_what_was_counted_is_on_disk_before_the_end(go: Go, server: OddEndpoint,
     graded = results["cost"]["gradings"]
     assert graded["graded"] + graded["repeated"] == attempts
     assert sum(results["cost"]["slots"].values()) == pytest.approx(1)
+
+
+def test_a_body_is_read_in_time_linear_in_its_size():
+    """CPU of n and of 4n, over shapes that invite a reader to begin again and again."""
+    row = json.dumps({"choices": [{"delta": {"content": "some words "}}]})
+    shapes: dict[str, Callable[[int], str]] = {
+        "pieces": lambda n: f"data: {row}\n\n" * (n // 20),
+        "comments": lambda n: ": keep alive\n\n" * n,
+        "blanks": lambda n: "\n \t" * n + "x",
+        "open braces": lambda n: '{"a":' * n,
+        "data lines": lambda n: "data: x\n" * n,
+        "colons": lambda n: ":" * (8 * n),
+    }
+
+    def seconds(raw: bytes) -> float:
+        began = time.process_time()
+        with contextlib.suppress(ValueError):
+            body_of(raw, "text/event-stream")
+        return time.process_time() - began
+
+    for name, shape in shapes.items():
+        once, four = (min(seconds(shape(n).encode()) for _ in range(3)) for n in (20_000, 80_000))
+        assert four < 10 * once + 0.02, name

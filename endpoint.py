@@ -124,6 +124,7 @@ class Policy:
         self._failing_since: float | None = None  # monotonic seconds; None: the last try brought something
         self._failed_tries = 0  # since then
         self._refused: set[int] = set()  # prompts refused since the last answer
+        self.known_refusals = 0  # prompts that were refused in earlier starts: they may be all that is left to ask
         self._fault: EndpointFault | None = None  # it has ended: nothing more is sent
         self._numbers = itertools.count(1)
         self._random = random.Random()  # for jitter alone: no sample depends on it
@@ -245,7 +246,7 @@ class Policy:
         elif server.settled or not self._fields.learn(failure.say, payload):
             against["refusals"] += 1
             self._refused.add(hash(str(payload["messages"])))
-            if not server.settled or len(self._refused) >= REFUSALS_IN_A_ROW:
+            if not server.settled or len(self._refused) >= REFUSALS_IN_A_ROW + self.known_refusals:
                 fault = self._end(failure, server.url)
             elif against["refusals"] >= REFUSALS:
                 words = f"one prompt was refused {against['refusals']} times ({failure.error})"

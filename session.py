@@ -151,8 +151,9 @@ class Session:
         return {row["prompt_sha"] for row in self.log.events() if row["event"] == "declined"}
 
     def _is_final(self, prompt: Prompt, why: EndpointFault) -> bool:
-        """Whether a refusal is the last word on a prompt: in an earlier start it was refused as well."""
-        is_final = prompt.sha() in self._declined
+        """Whether a refusal is the last word on a prompt: in an earlier start it was refused as well, and others were
+        answered."""
+        is_final = prompt.sha() in self._declined and len(self.log) > 0
         self.log.append(EVENTS, {"event": "declined", "prompt_sha": prompt.sha(), "error": str(why)})
         return is_final
 

@@ -59,8 +59,11 @@ class Budget:
         self.slot_seconds = dict.fromkeys(("busy", "retrying", "grading", "work"), 0.0)  # idle ones by what was missing
         self.missing: Callable[[], str] = lambda: "work"
         self._start = self._since = time.monotonic()
+        self.declined: set[str] = set()  # prompts that were refused in earlier starts
         for event in log.events():
             self._pay(event)
+            if event["event"] == "declined":
+                self.declined.add(event["prompt_sha"])
 
     def record(self, event: Event) -> None:
         """The policy's log. LimitReached before a first request that is one too many."""
@@ -191,6 +194,8 @@ async def sampling(log: Log, worker: Worker, seed: int, budget: Budget, watch: W
     budget.begin(lambda: session.missing(budget.slots))
     tolls = asyncio.create_task(_tolls(log, budget, worker))
     watch.state = getattr(worker.policy, "state", None)
+    if isinstance(worker.policy, Policy):
+        worker.policy.known_refusals = len(budget.declined)
     land: Literal["all", "paid", "nothing"] = "all"
     with watch:
         try:

@@ -570,7 +570,7 @@ Go = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Go:
-    """run.py in this process, always on the same three tasks and folder: (exit code, stdout, stderr)."""
+    """run.py in this process, always on the same tasks and folder: (exit code, stdout, stderr)."""
     tasks = tmp_path / "three.jsonl"
     tasks.write_text("".join(json.dumps(task_row(name)) + "\n" for name in ("one", "two", "three")))
     monkeypatch.setattr(recipe, "page", lambda *parts: "")
@@ -609,6 +609,26 @@ def test_a_prompt_that_is_always_refused_ends_with_the_second_start(go: Go, serv
     before = len(room.prompts)
     code, _, err = go(room)
     assert code == 0 and "nothing is left to ask" in err and len(room.prompts) == before
+
+
+def test_a_run_of_which_only_refused_prompts_are_left_comes_to_its_end(go: Go, server: OddEndpoint, tmp_path: Path):
+    """More of them than would pass for a fault of the request, with nothing answered in between."""
+    names = [f"more-{k}" for k in range(10)]
+    with (tmp_path / "three.jsonl").open("a") as file:
+        file.writelines(json.dumps(task_row(name)) + "\n" for name in names)
+    refused = {f"Task {name}:" for name in ("two", *names)}
+    room = server.room(
+        error(403, "flagged"), when=lambda n, prompt: prompt[: prompt.find(":") + 1] in refused, say=wrong
+    )
+    codes = [go(room, "--concurrency", "1")[0] for _ in range(3)]
+    assert codes[0] == 4 and codes[-1] == 0
+    results = Folder(tmp_path / "out").read("results.json") or {}
+    assert results["incomplete"]["base_refused"] == len(refused) > endpoint.REFUSALS_IN_A_ROW
+
+
+def test_where_every_prompt_is_refused_none_is_ever_filed(go: Go, server: OddEndpoint, tmp_path: Path):
+    room = server.room(error(400, "words nobody knows"), say=wrong)
+    assert [go(room)[0] for _ in range(3)] == [4, 4, 4] and not list(Folder(tmp_path / "out").attempts())
 
 
 def test_a_refusal_at_one_start_is_not_final(go: Go, server: OddEndpoint, tmp_path: Path):

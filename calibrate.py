@@ -22,11 +22,15 @@ Left out: training a better score; text-to-SQL (sql_calibrate.py).
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from commands import interrupt
+
+    interrupt.at_once()  # Ctrl-C is one line from here on: the imports below take a second
+
 import asyncio
 import contextlib
 import itertools
 import json
-import sys
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -47,7 +51,7 @@ from figures.table import tabulate
 from grader import Grader
 from grading.extract import probability
 from grading.grade import LETTERS, Grade, rules_of
-from records import CHECKS, Folder, Log, dumps
+from records import CHECKS, CONFIG, Folder, Log, dumps
 from session import Session, Worker, each
 from swarm import Attempt, Flow, Prompt, Slot, fenced, same_program
 from tasks import load_again
@@ -508,7 +512,7 @@ async def _ask_judge(log: Log, args: Args, most: int, walk: Walk) -> None:
         identity = _judge_identity(args, server.model)
         log.settle(identity, {})
         judged_tasks = Folder(args.out).config["data"]
-        log.write_json("config.json", config_of(args, "calibrate.py --judge", identity, {}, judged_tasks, server))
+        log.keep(CONFIG, {**config_of(args, "calibrate.py --judge", identity, {}, judged_tasks, server)})
         for line in (*server.facts, *server.warnings):
             note(f"server: {line}")
         watch = Watch(most - len(log), args.concurrency, "")
@@ -579,4 +583,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    interrupt.leave(main)

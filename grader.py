@@ -18,10 +18,7 @@ import asyncio
 import hashlib
 import itertools
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,7 +31,7 @@ from grading.self_test import SELF_TEST, Check
 from tasksets.task import Task, Test
 
 if sys.platform != "win32":  # there, all but the grader itself still works
-    from grading import dialogue, protocol, sandbox, stateless, walls
+    from grading import dialogue, protocol, sandbox, stateless, sweep, walls
 
 _KEPT = 8192  # verdicts remembered
 _LARGE = 1 << 18  # bytes from which on an output is compared piece by piece, between other work
@@ -66,7 +63,7 @@ class Grader:
         self.tier = ""
         self.limits = limits or sandbox.Limits()
         self.counts = {"graded": 0, "repeated": 0}
-        self._base = ""
+        self._base, self._lock = "", -1
         self._closed = False
         self._numbers = itertools.count()
         self._idle: asyncio.Queue[sandbox.WorkerProcess] = asyncio.Queue()
@@ -86,8 +83,8 @@ class Grader:
 
     async def __aenter__(self) -> Grader:
         try:
-            self._base = tempfile.mkdtemp(prefix="swarm-rescue-")
-            os.chmod(self._base, 0o711)
+            await asyncio.to_thread(sweep.swept)
+            self._base, self._lock = sweep.made()
         except OSError as why:
             raise GraderFault(f"no temporary folder for the sandbox: {why}; set TMPDIR to a disk with room") from None
         try:
@@ -103,7 +100,10 @@ class Grader:
             worker.kill()
         while self._all:
             await asyncio.shield(asyncio.to_thread(self._all.pop().wait))
-        _remove(self._base)
+        sweep.remove(self._base)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     # ── starting ─────────────────────────────────────────────────────────────────────────────────────────────────────
     async def _settle(self) -> None:
@@ -279,7 +279,7 @@ class Grader:
         await asyncio.to_thread(worker.wait)
         if worker in self._all:
             self._all.remove(worker)
-        _remove(worker.scratch)
+        sweep.remove(worker.scratch)
         return await self._start()
 
     async def _outputs(
@@ -380,15 +380,3 @@ def _kills_for_want_of_memory() -> int:
             return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
     except OSError:
         return 0
-
-
-def _remove(folder: str) -> None:
-    """Remove a scratch folder, whatever depth and whatever rights were given to what is in it."""
-    try:
-        for path, inner, _ in os.walk(folder):
-            for name in inner:
-                if not os.path.islink(f"{path}/{name}"):
-                    os.chmod(f"{path}/{name}", 0o700)
-        shutil.rmtree(folder, ignore_errors=True)
-    except (OSError, RecursionError):
-        subprocess.run(["rm", "-rf", folder], stderr=subprocess.DEVNULL, check=False)

@@ -5,7 +5,8 @@
     tasks.jsonl      the cards of the tasks asked: all that a bare prompt is made of, no hidden test
     attempts.jsonl   what was paid: one attempt a line, appended as soon as it is graded, never rewritten
     checks.jsonl     what was computed: a saved program run on named tests, a letter a test
-    events.jsonl     requests sent, answered, retried, refused; faults, budgets, starts and ends
+    events.jsonl     requests sent, answered, retried, refused; faults, budgets, starts and ends; what config.json and
+                     plan.json were to hold, from which they are written again where a crash has torn or lost them
     owed.jsonl       replies paid and not yet graded: used first at the next start. A journal: rows of slots that are
                      filed by now are done with, and leave at the end of a start
     results.json, rescued.jsonl, report.html, calibration.json      made from the files above, whole or not at all
@@ -24,10 +25,11 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from asking.events import Event
 from commands.settings import Config, Row, flag
@@ -36,6 +38,7 @@ from swarm import Attempt, Slot
 from tasksets.task import Task, from_card
 
 ATTEMPTS, CARDS, CHECKS, EVENTS, OWED = (f"{name}.jsonl" for name in ("attempts", "tasks", "checks", "events", "owed"))
+CONFIG, PLAN = "config.json", "plan.json"  # their content is among the events as well
 
 
 def dumps(row: object, **how: Any) -> str:
@@ -52,11 +55,30 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
+_HOLDS: dict[str, tuple[tuple[str, type], ...]] = {  # without which a line of a file is garbage
+    CARDS: (("id", str), ("digest", str)),
+    CHECKS: (("task_id", str), ("program", str), ("tests", str), ("rules", str), ("letters", str)),
+    EVENTS: (("event", str),),
+    OWED: (("slot", list), ("reply", dict)),
+}
+
+
 def _loads(line: bytes) -> Any:
     try:
         return json.loads(line)
     except RecursionError:
         raise ValueError("nested too deep") from None
+
+
+def parse_row(name: str, line: bytes) -> Row:
+    """A line of any other file. ValueError where it is none of that file."""
+    row = _loads(line)
+    if not isinstance(row, dict):
+        raise ValueError("not an object")
+    wrong = [key for key, kind in _HOLDS[name] if not isinstance(row.get(key), kind)]
+    if wrong:
+        raise ValueError(f"its field {wrong[0]} is missing or of another type")
+    return row
 
 
 def parse_attempt(line: bytes) -> Attempt:
@@ -76,6 +98,9 @@ def parse_attempt(line: bytes) -> Attempt:
 # ── telling: everything that reads a folder ──────────────────────────────────────────────────────────────────────
 
 
+_ANEW = "put a copy of it back, or move the folder aside with --fresh of the command that made it, and begin anew"
+
+
 def _unwritable(path: Path, why: OSError) -> str:
     mend = "make room" if why.errno in (0, errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "see who may write there"
     return f"{path} cannot be written ({why.strerror}): {mend}, then run again"
@@ -87,25 +112,36 @@ class Folder:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.unreadable: set[tuple[str, int]] = set()  # (file, offset) of lines that were passed over
+        self.restored: dict[str, Row] = {}  # files that were torn or gone: what they held
 
     def read(self, name: str) -> Row | None:
         """A JSON file of the folder; None where there is none. RecordsError where it cannot be read."""
+        path = self.path / name
         try:
-            return json.loads((self.path / name).read_bytes())
+            return _loads(path.read_bytes())
         except FileNotFoundError:
-            return None
-        except (ValueError, OSError) as why:
-            raise RecordsError(f"{self.path / name} cannot be read ({why}): move it aside") from None
+            torn = None
+        except ValueError as why:
+            torn = why
+        except OSError as why:
+            raise RecordsError(f"{path} cannot be read ({why.strerror}): see who may read it") from None
+        for row in self.rows(EVENTS) if name in (CONFIG, PLAN) else ():
+            if row["event"] == "written" and row["name"] == name:
+                self.restored[name] = row["content"]
+        if torn and name not in self.restored:
+            mend = _ANEW if name == CONFIG else "move it aside, then run again"
+            raise RecordsError(f"{path} cannot be read ({torn}): {mend}")
+        return self.restored.get(name)
 
     @property
     def config(self) -> Config:
-        config = self.read("config.json")
+        config = self.read(CONFIG)
         if config is None:
             if (self.path / ATTEMPTS).exists():
-                raise RecordsError(f"{self.path} has lost its config.json: put it back, or use another --out")
+                raise RecordsError(f"{self.path} has lost its config.json: {_ANEW}")
             raise RecordsError(f"{self.path} holds no run: make one first, or name its folder with --out")
         if not isinstance(config, dict) or not all(isinstance(config.get(key), dict) for key in ("identity", "plan")):
-            raise RecordsError(f"{self.path / 'config.json'} is not a run's: use another --out")
+            raise RecordsError(f"{self.path / CONFIG} is not a run's: use another --out")
         return cast(Config, config)
 
     def config_of(self, command: str) -> Config:
@@ -118,11 +154,16 @@ class Folder:
 
     @property
     def is_run(self) -> bool:
-        return any((self.path / name).exists() for name in ("config.json", ATTEMPTS, EVENTS))
+        return any((self.path / name).exists() for name in (CONFIG, ATTEMPTS, EVENTS))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the settings of a run are known, or ought to be."""
+        return (self.path / ATTEMPTS).exists() or self.read(CONFIG) is not None
 
     @property
     def plan(self) -> Row | None:
-        return self.read("plan.json")
+        return self.read(PLAN)
 
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
         """(offset in bytes, line) of every line of a file that is not blank; nothing where there is no file."""
@@ -138,7 +179,7 @@ class Folder:
     def rows(self, name: str) -> Iterator[Row]:
         for at, line in self.lines(name):
             try:
-                yield _loads(line)
+                yield parse_row(name, line)
             except ValueError:  # moved aside when a run opens the folder to write
                 self.unreadable.add((name, at))
 
@@ -196,7 +237,9 @@ class Folder:
         path = self.path / name
         new = path.with_name(f".{name}.new")
         try:
-            new.write_bytes(text.encode("utf-8", "backslashreplace"))
+            with new.open("wb") as file:
+                file.write(text.encode("utf-8", "backslashreplace"))
+                _to_disk(file)
             os.replace(new, path)
         except OSError as why:
             new.unlink(missing_ok=True)
@@ -204,6 +247,12 @@ class Folder:
 
     def write_json(self, name: str, value: object) -> None:
         self.write(name, dumps(value, indent=1) + "\n")
+
+
+def _to_disk(file: IO[bytes]) -> None:
+    """Or else a power cut leaves an empty file under the name of a whole one."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 # ── doing: the one process that writes ───────────────────────────────────────────────────────────────────────────
@@ -232,6 +281,12 @@ class Log(Folder):
             for name in (ATTEMPTS, CARDS, CHECKS, EVENTS, OWED):
                 if (self.path / name).exists():
                     self._mend(name)
+            for name in (CONFIG, PLAN):
+                with contextlib.suppress(RecordsError):  # raised for whoever needs it
+                    self.read(name)
+            for name, content in self.restored.items():
+                self.write_json(name, content)
+                self.mended.append(f"{name} was torn or gone: written again as it was, from {EVENTS}")
             for at, line in self.lines(ATTEMPTS):
                 self._where.setdefault(parse_attempt(line).slot, (at, len(line)))
             if not self.begun and (self.path / CARDS).exists():  # of a start that asked nothing: no run's tasks
@@ -252,7 +307,7 @@ class Log(Folder):
     def _mend(self, name: str) -> None:
         """Leave only whole lines in a file: finish a last line that lacks its end, move what is torn or garbage."""
         path, good, bad = self.path / name, [], []
-        parse = parse_attempt if name == ATTEMPTS else _loads
+        parse: Callable[[bytes], object] = parse_attempt if name == ATTEMPTS else partial(parse_row, name)
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 try:
@@ -275,6 +330,7 @@ class Log(Folder):
         ):
             for number, line in enumerate(old, 1):
                 (mended if number in keep else aside).write(line if line.endswith(b"\n") else line + b"\n")
+            _to_disk(mended)
         os.replace(new, path)
 
     def append(self, name: str, row: Row) -> tuple[int, int]:
@@ -292,6 +348,11 @@ class Log(Folder):
             os.ftruncate(file, at)
             raise DiskFault(_unwritable(self.path / name, why)) from None
         return at, len(line)
+
+    def keep(self, name: str, content: Row) -> None:
+        """Write config.json or plan.json, so that it can be written again."""
+        self.append(EVENTS, {"event": "written", "name": name, "content": content})
+        self.write_json(name, content)
 
     def rewrite(self, name: str, rows: list[Row]) -> None:
         """Replace the lines of a file, all at once."""
@@ -341,9 +402,9 @@ class Log(Folder):
 
         RecordsError where the identity differs or the plan shrinks.
         """
-        config = self.read("config.json")
-        if config is None or not self.begun:
+        if not self.begun:
             return []
+        config = self.config
         old = config["identity"]
         other = [key for key in {**old, **identity} if old.get(key) != identity.get(key)]
         if other:

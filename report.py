@@ -13,7 +13,11 @@ report.html (page.py).
 
 from __future__ import annotations
 
-import sys
+if __name__ == "__main__":
+    from commands import interrupt
+
+    interrupt.at_once()  # Ctrl-C is one line from here on: the imports below take a second
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,4 +199,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    interrupt.leave(main)

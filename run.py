@@ -22,9 +22,13 @@ Left out: programs in other languages, tasks with a special judge, training itse
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from commands import interrupt
+
+    interrupt.at_once()  # Ctrl-C is one line from here on: the imports below take a second
+
 import asyncio
 import shlex
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
@@ -218,7 +222,7 @@ def policy(args: Args, log: Record) -> FakePolicy | Policy:
 
 def make(args: Args, folder: Folder) -> int:
     """Sample what the folder lacks: the exit code."""
-    old = folder.config_of(COMMAND) if not args.fresh and (args.out / "config.json").exists() else None
+    old = folder.config_of(COMMAND) if not args.fresh and folder.is_settled else None
     if old and old["dry_run"] != args.dry_run:
         kind = "a dry run" if old["dry_run"] else "a real run"
         raise RecordsError(f"{args.out} holds {kind}: use another --out, or --fresh")
@@ -299,4 +303,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    interrupt.leave(main)

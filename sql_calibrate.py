@@ -25,8 +25,12 @@ Left out: other databases than SQLite, arms and rounds (where no curve rises the
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from commands import interrupt
+
+    interrupt.at_once()  # Ctrl-C is one line from here on: the imports below take a second
+
 import asyncio
-import sys
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -245,7 +249,7 @@ def identity_of(args: Args, model: str | None, revision: str | None) -> Row:
 
 async def sample(log: Log, args: Args) -> None:
     """Everything that costs: gold queries, probe, plan, then the samples. It fills the folder; `tell` reads it."""
-    old, changed, plan = log.config if log.begun else None, list[str](), values_of(args, SqlPlan)
+    old, changed, plan = log.config_of(COMMAND) if log.begun else None, list[str](), values_of(args, SqlPlan)
     if old and old["identity"]["tasks"] == args.tasks:
         args.revision = args.revision or old["identity"]["revision"]
     rows, about = await asyncio.to_thread(loaded, args)
@@ -476,4 +480,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    interrupt.leave(main)

@@ -261,11 +261,19 @@ def equivalence_reach(n: int, margin: float, alpha: float = 0.05) -> int | None:
     return 2 * bisect_left(range(1, n // 2 + 1), True, key=lambda either_way: not shown(either_way))
 
 
-def verdict(comparison: Comparison, p_adjusted: float, equivalent: Equivalence | bool, alpha: float = 0.05) -> str:
+def verdict(
+    comparison: Comparison,
+    p_adjusted: float,
+    equivalent: Equivalence | bool,
+    alpha: float = 0.05,
+    control: float = np.inf,
+) -> str:
     """One of `VERDICTS` for arm b of a comparison.
 
     better / worse: the interval excludes 0 and the p-value, adjusted over the arms of one metric (`holm`), is under
-    alpha. Otherwise equivalent, if `equivalent` said so at the plan's margin; otherwise inconclusive, which also
+    alpha. Otherwise equivalent, if the margin holds the difference (`equivalent`), the interval holds 0, and it leaves
+    no room for an arm that finds nothing at all: its lower end is above -control, the mean of arm a where it is known.
+    A margin can be wider than all that the control finds, and then says nothing. Otherwise inconclusive, which also
     covers everything that could not be estimated. "No difference was found" is never turned into "no difference".
     """
     if p_adjusted < alpha:  # False for nan
@@ -273,7 +281,8 @@ def verdict(comparison: Comparison, p_adjusted: float, equivalent: Equivalence |
             return "better"
         if comparison.hi < 0:
             return "worse"
-    return "equivalent" if equivalent else "inconclusive"
+    means_something = -control < comparison.lo <= 0 <= comparison.hi
+    return "equivalent" if equivalent and means_something else "inconclusive"
 
 
 def holm(p: ArrayLike) -> Array:
@@ -335,6 +344,18 @@ def noise_band(runs: ArrayLike, level: float = 0.95) -> NoiseBand:
 
 
 # ── Planning ────────────────────────────────────────────────────────────────────────────────────────────────
+def tasks_needed(effect: float, discordance: float, power: float = 0.8, alpha: float = 0.05) -> int:
+    """Paired tasks on which the exact McNemar test finds `effect` with the given power; fractions as in `sample_size`.
+
+    By bisection from what `sample_size` approximates: the power of an exact test falls a little wherever its critical
+    value steps, so a few tasks more or less may do as well.
+    """
+    about = sample_size(effect, discordance=discordance, power=power, alpha=alpha)
+    tasks = range(about // 2, 2 * about + 20)
+    enough = bisect_left(tasks, True, key=lambda n: power_paired(n, effect, discordance, alpha=alpha) >= power)
+    return tasks[enough]
+
+
 def sample_size(
     effect: float,
     base: float | None = None,
@@ -352,7 +373,9 @@ def sample_size(
       ceil((z_{1-alpha/2} sqrt(psi) + z_power sqrt(psi - effect^2))^2 / effect^2), Connor 1987 (Biometrics 43:207).
 
     Normal approximations: `power_paired` gives the exact power at the n found, usually two or three points under the
-    one asked for. Raises ValueError where the numbers contradict each other (no effect, a rate outside [0, 1], an
+    one asked for; `tasks_needed` searches with that.
+
+    Raises ValueError where the numbers contradict each other (no effect, a rate outside [0, 1], an
     effect larger than the discordance).
     """
     if not (np.isfinite(effect) and 0 < abs(effect) < 1):
@@ -469,12 +492,11 @@ def _mcnemar_most(m: NDArray[Any], alpha: float) -> NDArray[Any]:
     """For m discordant tasks, the most that the smaller side may hold with p <= alpha; -1 where no split is enough."""
     from scipy.special import bdtr
 
-    most = np.full(m.shape, -1)
-    open_ = np.ones(m.shape, dtype=bool)
-    while open_.any():
-        trial = most + 1
-        open_ &= (2 * trial < m) & (2 * bdtr(np.minimum(trial, m), m, 0.5) <= alpha)
-        most = np.where(open_, trial, most)
+    most, over = np.full(m.shape, -1), (m + 1) // 2  # the largest that is few enough, and a number that is not
+    while np.any(over - most > 1):
+        trial = (most + over) // 2  # -1 where the two have met at 0: no side holds so few
+        few = (trial < 0) | (2 * bdtr(np.maximum(trial, 0), m, 0.5) <= alpha)
+        most, over = np.where(few, trial, most), np.where(few, over, trial)
     return most
 
 

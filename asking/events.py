@@ -14,6 +14,7 @@
     slots       how full the slots were since the last such line: slots, and slot-seconds by what they were spent on
     grader      since the last one: graded (programs that ran) and repeated (equal ones that took an earlier verdict)
     regraded    name, programs
+    written     config.json or plan.json was: name, content
 
 Left out: what was asked and answered; that stands in the attempts.
 """
@@ -23,7 +24,7 @@ from __future__ import annotations
 from typing import Literal, Required, TypedDict
 
 Name = Literal["sent", "answered", "retry", "refused", "fault", "declined", "probe", "waiting", "warned", "start",
-               "end", "slots", "grader", "regraded"]  # fmt: skip
+               "end", "slots", "grader", "regraded", "written"]  # fmt: skip
 
 
 class Tokens(TypedDict, total=False):
@@ -58,5 +59,6 @@ class Event(Tokens, total=False):
     work_slot_seconds: float
     name: str
     programs: int
+    content: dict[str, object]
     graded: int
     repeated: int

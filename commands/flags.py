@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NoReturn, TypeVar
 
 from commands.settings import flag, ordered
@@ -53,14 +54,34 @@ class Flags(argparse.ArgumentParser, Generic[Args]):
 
     def read(self, argv: Sequence[str] | None = None) -> Args:
         """The flags; ends the process with exit 2 and one line where one cannot be used."""
-        given = vars(self.parse_args(argv))
+        known, odd = self.parse_known_args(argv)
+        if odd:
+            name, dashed = odd[0].split("=")[0], odd[0].startswith("-")
+            near = nearest(name, self._option_string_actions) if dashed else ""
+            self.error(f"there is no flag {name}{near}" if dashed else f"{odd[0]} belongs to no flag")
+        given = vars(known)
         if "usd" in (given.get("stop_after") or ()) and not given["price"]:
             self.error("--stop-after usd= needs --price IN,OUT")
         return self.kind(**given)
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            near = nearest(str(value), action.choices)
+            there = f"there are {', '.join(map(str, action.choices))}{near}"
+            raise argparse.ArgumentError(action, f"there is no {value!r}; {there}")
+
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {message} (python {self.prog} --help lists the flags)\n")
         raise AssertionError("exit ends the process")
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """What may have been meant, for the end of a message: a word like it, or one that it is a part of."""
+    bare = {name.strip("-"): name for name in words}
+    word = word.lower().replace("_", "-").strip("-")
+    within = sorted((name for name in bare if len(word) > 2 and word in name), key=len)
+    close = difflib.get_close_matches(word, bare, 1, 0.7) or within
+    return f"; did you mean {bare[close[0]]}?" if close else ""
 
 
 def _add(group: Any, each: dataclasses.Field[Any]) -> None:

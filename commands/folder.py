@@ -26,7 +26,7 @@ from commands.settings import Asking, Config, Data, Free, Row, Server, values_of
 from endpoint import Probe
 from faults import DONE, ENDPOINT, LIMIT, RecordsError
 from figures.plan import plan_digest
-from records import ATTEMPTS, Folder, Log
+from records import ATTEMPTS, CONFIG, EVENTS, PLAN, Folder, Log
 
 
 @contextlib.contextmanager
@@ -102,13 +102,13 @@ def write_down(log: Log, config: Config, plan: Row, changed: list[str], cure: st
     if first is not plan and changed:
         amendment = {"time": plan["written"], "after_attempts": len(log), "changed": changed, "plan": plan}
         first["amendments"].append(amendment)
-    log.write_json("plan.json", first)
-    log.write_json("config.json", {**config, "plan_digest": plan_digest(first)})
+    log.keep(PLAN, first)
+    log.keep(CONFIG, {**config, "plan_digest": plan_digest(first)})
 
 
 def ended(log: Log) -> None:
     """The last sample of this start has been filed."""
-    log.write_json("config.json", {**log.config, "ended": time.time()})
+    log.keep(CONFIG, {**log.config, "ended": time.time()})
 
 
 def is_telling(code: int, out: Path) -> bool:
@@ -126,6 +126,8 @@ def note_unreadable(folder: Folder) -> None:
     """What a report had to pass over, after it."""
     for name, lines in Counter(name for name, _ in folder.unreadable).items():
         note(f"{lines} lines of {name} cannot be read; the next run moves them aside and asks again")
+    for name in folder.restored:
+        note(f"{name} is torn or gone: read from {EVENTS}; the next run writes it again")
 
 
 def versions() -> dict[str, str | None]:

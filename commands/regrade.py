@@ -23,7 +23,7 @@ from commands.settings import Config
 from faults import DONE
 from figures.results import Results
 from measure import measure
-from records import CHECKS, EVENTS, Log
+from records import CHECKS, CONFIG, EVENTS, Log
 from session import each
 from swarm import Slot
 from tasks import load_again
@@ -43,7 +43,7 @@ def regrade(out: Path, workers: int | None) -> int:
             for line in changes(old, _results(log, config)):
                 note(line)
             note("refined rounds were steered by the grades of their time: their prompts stand as they were asked")
-            log.write_json("config.json", config)
+            log.keep(CONFIG, {**config})
         return code
 
 

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from asking.address import default_base_urls
 from asking.events import Event
 from asking.fields import Fields
+from commands import interrupt
 from commands.console import complain, note, without_login
 from commands.settings import Asking, Free
 from endpoint import Policy, Record
@@ -256,7 +257,8 @@ def conduct(work: Coroutine[object, object, None], log: Log, telling: str = "--r
     # A scheduler's SIGTERM is to be as gentle as Ctrl-C.
     before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        asyncio.run(work)
+        with interrupt.Gently():
+            asyncio.run(work)
     except BadInput as why:
         code = complain(why, why.code)
     except LimitReached as why:

@@ -37,6 +37,7 @@ def _family_of_tests(pairs: Mapping[str, tuple[Floats, Floats]], margin: float) 
     for arm, got in compared.items():
         same = stats.equivalent(*pairs[arm], margin, alpha=ALPHA)
         p_holm = float(adjusted.get(arm, math.nan))
+        control = float(np.mean(pairs[arm][0])) if got.n else math.nan
         row: Against = {
             "delta": got.delta,
             "interval": [got.lo, got.hi],
@@ -45,7 +46,8 @@ def _family_of_tests(pairs: Mapping[str, tuple[Floats, Floats]], margin: float) 
             "n": got.n,
             "margin": margin,
             "equivalence_interval": [same.lo, same.hi],
-            "verdict": stats.verdict(got, p_holm, same.equivalent),
+            "control_rate": control,
+            "verdict": stats.verdict(got, p_holm, same.equivalent, control=control),
         }
         out[arm] = row, got.n_b_only, got.n_a_only
     return out
@@ -208,7 +210,7 @@ def power(table: Table) -> dict[str, Power]:
             "wilson": list(stats.proportion_ci(discordant, n, level=LEVEL)),
             "effect": margin,
             "discordance_assumed": psi,
-            "tasks_needed": stats.sample_size(margin, discordance=psi) if n else None,
+            "tasks_needed": stats.tasks_needed(margin, psi) if n else None,
             "power": stats.power_paired(n, margin, psi, alpha=ALPHA) if n else math.nan,
             "power_holm": stats.power_paired(n, margin, psi, alpha=ALPHA / len(table.others)) if n else math.nan,
         }
@@ -237,5 +239,5 @@ def verdict(table: Table) -> Verdict:
         "planned": table.plan is not None and not why,
         "exploratory": why,
         "arms": words,
-        "sentence": sentence(table, metric, margin, words if compared else {}, late),
+        "sentence": sentence(table, metric, margin, rows if compared else {}, late, table.plan is not None and not why),
     }

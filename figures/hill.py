@@ -23,7 +23,7 @@ from figures.results import Pair
 
 
 class BucketRow(TypedDict):
-    """A bucket of scores; rate and interval are null where it is empty."""
+    """A bucket of scores; rate and interval are null where it is empty. The interval takes tasks as its unit."""
 
     bucket: str
     n: int
@@ -133,7 +133,7 @@ def hill(
     task = np.unique(np.asarray(task), return_inverse=True)[1]
     if not len(score) == len(passed) == len(task):
         raise ValueError("score, passed and task must have one entry a program")
-    table = stats.calibration_table(score, passed, edges, level=LEVEL, ends=ends)
+    table = stats.calibration_table(score, passed, edges, level=LEVEL, ends=ends, groups=task)
     middle = (score >= MIDDLE) & (score < UPPER)
     middle_n, middle_passed = int(middle.sum()), int(passed[middle].sum())
     middle_tasks = len(set(task[middle].tolist()))

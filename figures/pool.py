@@ -12,6 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, cast
 
+import numpy as np
+
 import stats
 from figures.numbers import plain
 from figures.plan import CONTROL
@@ -90,16 +92,17 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
     if out["differ"] or out["one_seed"] or out["margin"] is None:
         return out
     per_sample = out["primary_metric"] == "per_sample"
-    compared, same = {}, {}
+    compared, same, control = {}, {}, {}
     for arm in dict.fromkeys(arm for results in all_runs for arm in results.get("intervals") or {} if arm != CONTROL):
         a, b = _by_task(all_runs, arm, per_sample)
         compared[arm] = stats.compare_paired(a, b)
-        same[arm] = stats.equivalent(a, b, out["margin"])
+        same[arm] = stats.equivalent(a, b, out["margin"]).equivalent
+        control[arm] = float(np.mean(a)) if len(a) else math.nan
     tested = [arm for arm, got in compared.items() if not math.isnan(got.p_value)]
     adjusted = dict(zip(tested, stats.holm([compared[arm].p_value for arm in tested]), strict=True))
     for arm, got in compared.items():
         said = [found and found["arms"].get(arm) for found in verdicts]
-        word = stats.verdict(got, adjusted.get(arm, 1.0), same[arm])
+        word = stats.verdict(got, adjusted.get(arm, 1.0), same[arm], control=control[arm])
         if contradict(said) or (word in ("better", "worse") and any(other != word for other in said)):
             word = "inconclusive"
         out["arms"][arm] = {

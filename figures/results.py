@@ -157,6 +157,7 @@ class Against(TypedDict):
     p: float | None  # two-sided; null without a task
     p_holm: float | None  # p adjusted over the arms; null as p
     n: int  # tasks that both finished
+    control_rate: float | None  # fraction: what the control finds on these tasks; null without one
     margin: float  # fraction: the smallest difference worth acting on
     equivalence_interval: Pair  # fraction: the 90% interval that must lie inside the margin; null where not estimable
     verdict: Word  # better, worse, equivalent, inconclusive

@@ -16,6 +16,7 @@ import stats
 from figures.counted import incomplete, outcomes
 from figures.numbers import in_points, listed, of, plural
 from figures.plan import CONTROL, METRICS, plan_digest
+from figures.results import Against
 from figures.table import Table
 
 TRUNCATED_WARNING = 0.10  # share of replies cut at max_tokens above which the figures describe the cap
@@ -114,8 +115,8 @@ def departures(table: Table, metric: str, margin: float) -> list[str]:
     return why
 
 
-def sentence(table: Table, metric: str, margin: float, words: Mapping[str, str], late: bool) -> str:
-    """What the rule allows to be said, and nothing beyond it. words: of the arms, none where no task is compared."""
+def sentence(table: Table, metric: str, margin: float, rows: Mapping[str, Against], late: bool, planned: bool) -> str:
+    """What the rule allows to be said, and nothing beyond it. rows: of the arms, none where no task is compared."""
     name = METRICS[metric].split(":")[0]
     if not table.given.any():
         return "No task was given to the arms, so there is nothing to compare."
@@ -123,9 +124,9 @@ def sentence(table: Table, metric: str, margin: float, words: Mapping[str, str],
         return f"Without the {CONTROL} arm there is nothing to compare with."
     if not table.others:
         return f"Only {CONTROL} was played, so there is nothing to compare."
-    if not words:
+    if not rows:
         return f"No task is finished by {CONTROL} and another arm, so nothing can be compared yet."
-    said = {word: listed([arm for arm in words if words[arm] == word]) for word in stats.VERDICTS}
+    said = {word: listed([arm for arm in rows if rows[arm]["verdict"] == word]) for word in stats.VERDICTS}
     parts = []
     if arms := said["better"]:
         parts.append(f"{arms} found more than {CONTROL} by {name}.")
@@ -134,9 +135,19 @@ def sentence(table: Table, metric: str, margin: float, words: Mapping[str, str],
     if arms := said["equivalent"]:
         parts.append(f"{arms} found as much as {CONTROL} within {in_points(margin)} by {name}.")
     if arms := said["inconclusive"]:
+        adjusted = ", adjusted for the number of arms" if _seen_alone(rows) else ""
+        open_question = f"nor that there is none worth acting on ({in_points(margin)})"
         parts.append(
-            f"{arms} against {CONTROL}: inconclusive by {name}. These tasks do not "
-            f"show a difference, and do not rule out one as large as {in_points(margin)}."
+            f"{arms} against {CONTROL}: inconclusive by {name}. These tasks do not show a difference{adjusted}, "
+            f"{open_question}."
         )
     told = " ".join(part[0].upper() + part[1:] for part in parts)
-    return f"So far, and no verdict by the plan: {told}" if late else told
+    if late:
+        return f"So far, and no verdict by the plan: {told}"
+    return told if planned else f"Exploratory: {told}"
+
+
+def _seen_alone(rows: Mapping[str, Against]) -> bool:
+    """Whether the 95% interval of some arm without a verdict excludes 0 by itself."""
+    open_ = [row["interval"] for row in rows.values() if row["verdict"] == "inconclusive"]
+    return any((lo is not None and lo > 0) or (hi is not None and hi < 0) for lo, hi in open_)

@@ -17,6 +17,7 @@ from typing import Any
 from faults import TaskError
 from tasksets.task import About, Options, in_words
 
+_BATCH = 4 << 20  # bytes of a parquet file that are read at once, in whole rows
 Cells = dict[str, Any]  # column -> arrow scalar, so that what is not needed never becomes a Python object
 
 
@@ -84,7 +85,7 @@ def not_on_a_hub(options: Options, source: object) -> None:
 
 
 def parquet_cells(path: Path, columns: Iterable[str] | None, batch_rows: int) -> Iterator[Cells]:
-    """The rows of a parquet file."""
+    """The rows of a parquet file, batch_rows read at once or, where they are large, so many as make some MB."""
     import pyarrow as arrow
     import pyarrow.parquet as parquet
 
@@ -95,6 +96,8 @@ def parquet_cells(path: Path, columns: Iterable[str] | None, batch_rows: int) ->
             missing = [name for name in wanted if name not in file.schema_arrow.names]
             if missing:
                 raise TaskError(f"{path.name} has no column {', '.join(missing)}; name another --revision")
+            size = sum(file.metadata.row_group(k).total_byte_size for k in range(file.metadata.num_row_groups))
+            batch_rows = max(1, min(batch_rows, _BATCH * file.metadata.num_rows // max(size, 1)))
             for batch in file.iter_batches(batch_rows, columns=wanted, use_threads=False):
                 for index in range(batch.num_rows):
                     yield {name: batch.column(name)[index] for name in wanted}

@@ -11,7 +11,7 @@ import difflib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -21,6 +21,7 @@ from grading import asserts
 from tasksets.hub import not_on_a_hub, parquet_cells
 from tasksets.task import About, Options, Task, Test, in_words, parse, unseen
 
+_NAMED = 10  # wrong rows, beside their number
 REQUIRED = ("id", "statement", "kind", "visible", "hidden")
 FIELDS = (*REQUIRED, "title", "setup", "tags", "functions", "reference", "spare", "timeout")
 
@@ -57,11 +58,15 @@ def own(path: Path, sets: Iterable[str], options: Options, about: About) -> Iter
     if not path.is_file():
         raise TaskError(f"there is no file {path}; give the path of a .jsonl or .parquet file of tasks")
     seen: dict[str, str] = {}
-    for where, row in readers[path.suffix](path):
+
+    def checked(row: object, where: str) -> Task:
         task = _task(row, f"{path}, {where}", options)
         if task.id in seen:
             raise TaskError(f"{path}, {where}: id: {task.id!r} is also {seen[task.id]}; ids must differ")
         seen[task.id] = where
+        return task
+
+    for task in all_right(readers[path.suffix](path), checked):
         hidden = unseen(task.visible, task.hidden, options, about)
         if hidden:
             yield replace(task, hidden=hidden)
@@ -69,7 +74,24 @@ def own(path: Path, sets: Iterable[str], options: Options, about: About) -> Iter
             about.left_out["whose every hidden test is also visible"] += 1
 
 
+def all_right(rows: Iterator[tuple[str, object]], made: Callable[[object, str], Task]) -> Iterator[Task]:
+    """The task that is made of each row; after the last a TaskError for all that are wrong, the first of them named."""
+    said: list[str] = []
+    more = 0
+    for where, row in rows:
+        try:
+            if isinstance(row, TaskError):
+                raise row
+            yield made(row, where)
+        except TaskError as why:
+            said, more = (said, more + 1) if len(said) == _NAMED else ([*said, str(why)], 0)
+    if said:
+        raise TaskError("\n".join(said + [f"and {more:,} more wrong row{'s' * (more > 1)}"] * (more > 0)))
+
+
 def jsonl_rows(path: Path) -> Iterator[tuple[str, object]]:
+    """(where, row); in place of a row that cannot be read the TaskError that says so."""
+
     def object_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(dict(pairs)) < len(pairs):
             twice = next(name for name, number in Counter(name for name, _ in pairs).items() if number > 1)
@@ -88,7 +110,7 @@ def jsonl_rows(path: Path) -> Iterator[tuple[str, object]]:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 yield f"line {number}", json.loads(text, object_pairs_hook=object_of)
             except (ValueError, RecursionError) as error:
-                raise TaskError(f"{path}, line {number}: not JSON in UTF-8 ({in_words(error)})") from None
+                yield f"line {number}", TaskError(f"{path}, line {number}: not JSON in UTF-8 ({in_words(error)})")
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
@@ -96,7 +118,8 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, object]]:
         try:
             yield f"row {number}", {name: cell.as_py() for name, cell in cells.items()}
         except UnicodeDecodeError as error:
-            raise TaskError(f"{path}, row {number}: not UTF-8: {in_words(error)}; write the file again") from None
+            why = f"{path}, row {number}: not UTF-8: {in_words(error)}; write the file again"
+            yield f"row {number}", TaskError(why)
 
 
 def _task(row: object, where: str, options: Options) -> Task:

@@ -21,7 +21,7 @@ from typing import Any
 from faults import TaskError
 from grading.sql import is_file
 from tasksets.hub import fetch, not_on_a_hub, parquet_cells
-from tasksets.own import jsonl_rows
+from tasksets.own import all_right, jsonl_rows
 from tasksets.task import About, Options, Reader, Task, Test
 
 GRETEL = "gretelai/synthetic_text_to_sql"
@@ -72,8 +72,7 @@ def own_rows(path: Path, options: Options, about: About) -> Iterator[Task]:
         raise TaskError(f"there is no task set {path}; choose {', '.join(SETS)} or a .jsonl file")
     if not path.is_file():
         raise TaskError(f"there is no file {path}; give the path of a .jsonl file of questions")
-    for where, row in jsonl_rows(path):
-        yield _own_row(row, path.parent, f"{path}, {where}")
+    yield from all_right(jsonl_rows(path), lambda row, where: _own_row(row, path.parent, f"{path}, {where}"))
 
 
 def _own_row(row: Any, folder: Path, where: str) -> Task:

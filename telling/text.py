@@ -143,7 +143,11 @@ def _verdict_text(r: Results, paper: Paper) -> list[str]:
         return paper.wrap(verdict["sentence"], words.noise_words(r))
     lines = [paper.head(line) for line in paper.wrap(verdict["sentence"])]
     return lines + paper.wrap(
-        words.plan_words(r), words.equivalence_words(r), words.noise_words(r), words.power_words(r)
+        words.plan_words(r),
+        words.effect_words(r),
+        words.equivalence_words(r),
+        words.noise_words(r),
+        words.power_words(r),
     )
 
 

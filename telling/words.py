@@ -161,6 +161,33 @@ def comparisons(r: Results) -> dict[str, Against]:
     return {arm: row for arm, row in rows.items() if row and row["n"]}
 
 
+def effect_words(r: Results) -> str:
+    """The difference as rescues, which is what a reader gets, and what the margin is of all that the control finds."""
+    rows = comparisons(r)
+    if r["verdict"]["primary_metric"] != "rescue_rate" or not rows:
+        return ""
+    told = []
+    for arm, row in rows.items():
+        lo, hi = row["interval"]
+        if lo is not None and hi is not None:
+            told.append(f"{arm} {_more(lo * row['n'])} to {_more(hi * row['n'])} of {row['n']:,}")
+    row = next(iter(rows.values()))
+    rate, margin = row.get("control_rate"), in_points(row["margin"])
+    if rate is None:
+        of_control = ""
+    elif rate <= row["margin"]:
+        of_control = f" The margin of {margin} is more than {CONTROL} finds at all, so nothing can be equivalent at it."
+    else:
+        of_control = f" The margin of {margin} is {share(row['margin'] / rate, 0)} of what {CONTROL} finds."
+    return f"In rescues, {CONFIDENCE}: {listed(told)}.{of_control}" if told else ""
+
+
+def _more(rescues: float) -> str:
+    """A difference in rescues: -3.2 -> 3 fewer."""
+    whole = round(rescues)
+    return "none" if not whole else f"{abs(whole):,} {'more' if whole > 0 else 'fewer'}"
+
+
 def equivalence_words(r: Results) -> str:
     """The interval that decides equivalence, for each arm that is neither better nor worse."""
     rows = {arm: row for arm, row in comparisons(r).items() if row["verdict"] in ("equivalent", "inconclusive")}
@@ -209,13 +236,14 @@ def noise_words(r: Results) -> str:
     )
     if not bands:
         return f"{words} Runs this much alike do not tell how far two may lie apart by their seeds alone."
-    words += f" By their seeds alone {CONFIDENCE} of pairs of runs lie within {' or '.join(bands)}."
+    only = f", the spread itself being known from {noise['runs']} runs alone" if noise["band_t"] else ""
+    words += f" Two more runs would lie within {' or '.join(bands)} of each other at {CONFIDENCE} confidence{only}."
     if clears := noise["clears"]:
         known = {arm: [each for each in row.values() if each is not None] for arm, row in clears.items()}
         clear = [arm for arm, each in known.items() if each and all(each)]
         said = listed(clear) or "no arm"
         it = "both" if len(bands) == 2 else "it"
-        words += f" {said[0].upper()}{said[1:]} {'clear' if len(clear) > 1 else 'clears'} {it}."
+        words += f" {said[0].upper()}{said[1:]} {'clear' if len(clear) > 1 else 'clears'} {it}, which is no test."
     if noise["q_p"] is not None and noise["q_p"] < 0.05:
         words += (
             f" The runs differ by more than their tasks explain (p {p_text(noise['q_p'])}): did the endpoint drift?"
@@ -282,19 +310,24 @@ def tier_words(r: Results) -> list[str]:
 
 
 def climb_words(r: Results) -> list[str]:
-    """The arms whose hidden tests do not follow all the way: those whose gap excludes 0. Fresh draws cannot climb."""
+    """The arms whose hidden tests do not follow all the way: those whose shown tests rise and whose gap excludes 0,
+    each by its own interval. Fresh draws cannot climb."""
     said = []
     for arm, row in r["climb"].items():
         moved, beyond = row["moved"], row["against_resample"]
         if arm == CONTROL or not moved:
             continue
         found = beyond or moved
-        lo, hi = found["gap"]["interval"]
-        if lo is None or lo <= 0:
+        (lo, hi), (rise, _) = found["gap"]["interval"], found["shown"]["interval"]
+        if lo is None or lo <= 0 or rise is None or rise <= 0:  # a gap where the shown tests fall too is no climb
             continue
         beside = f" beyond {CONTROL}'s" if beyond else ""
         least = found["hidden"]["interval"][0]
-        follow = "and the hidden ones follow, not all the way" if (least or 0) > 0 else "without the hidden ones"
+        follow = (
+            "and the hidden ones follow, not all the way"
+            if (least or 0) > 0
+            else "and whether the hidden ones follow is not shown"
+        )
         said.append(
             f"{arm} climbs the shown tests {follow}: from the first to the last round on "
             f"{plural(moved['n'], 'task')} its share of programs that pass every shown test moved "

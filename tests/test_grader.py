@@ -5,6 +5,7 @@ import errno
 import itertools
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -598,11 +599,21 @@ except GraderFault as why:
 
 
 def test_walls_that_do_not_hold_are_a_fault(monkeypatch):
-    """A self-test that disagrees: nothing runs, whatever the tier."""
+    """A self-test that disagrees: nothing runs, whatever the tier. Of a tier that is not offered it is told why."""
     odd = grader.Check("two and two", "print(2 + 2)", ("ended",), (b"5",))
     monkeypatch.setattr(grader, "SELF_TEST", (*grader.SELF_TEST, odd))
-    with pytest.raises(GraderFault, match=r"full: .*self-test.*two and two.*strict: .*limits: "):
+    offered, real = [], Grader._self_test
+
+    async def noted(judge):
+        offered.append(judge.tier)
+        await real(judge)
+
+    monkeypatch.setattr(Grader, "_self_test", noted)
+    with pytest.raises(GraderFault, match=r"full: .+; strict: .+; limits: .+") as why:
         graded(lambda judge: judge.run(ADD, [("1 2", "3")]))
+    assert offered
+    for tier in offered:
+        assert re.search(rf"\b{tier}: the self-test came out wrong: [^;]*two and two", str(why.value))
 
 
 def test_the_next_tier_is_taken_where_one_does_not_hold(monkeypatch):

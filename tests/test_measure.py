@@ -560,7 +560,7 @@ def test_runs_alike_span_no_band_and_nobody_clears_one() -> None:
     )
     assert results["noise"]["clears"]["ring"] == {"band_t": None, "band_within": True}
     said = noise_words(results)
-    assert "0.0 points" not in said and said.endswith("(from each task's replicates). Ring clears it.")
+    assert "0.0 points" not in said and said.endswith("Ring clears it, which is no test.")
 
 
 def test_a_rate_of_nothing_at_all_is_no_knowledge() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from faults import DiskFault, RecordsError
-from records import ATTEMPTS, EVENTS, OWED, Folder, Log, dumps
+from records import ATTEMPTS, CARDS, CHECKS, CONFIG, EVENTS, OWED, PLAN, Folder, Log, dumps
 from swarm import Attempt, Slot
 
 ROOT = Path(__file__).parent.parent
@@ -167,24 +167,24 @@ def test_replies_that_wait_for_a_grade_belong_to_their_settings(tmp_path):
 
 
 IDENTITY = {"model": "A", "temperature": 1.0, "max_tokens": 2048, "seed": 0}
-PLAN = {"limit": 20, "base_samples": 8, "band": "near-miss", "arms": ["resample", "ring"], "rounds": 3, "noise_runs": 1,
-        "full_budget": False, "margin": None}  # fmt: skip
+PLANNED = {"limit": 20, "base_samples": 8, "band": "near-miss", "arms": ["resample", "ring"], "rounds": 3,
+           "noise_runs": 1, "full_budget": False, "margin": None}  # fmt: skip
 
 
 @pytest.fixture
 def begun(tmp_path):
     filled(tmp_path)
     with Log(tmp_path) as log:
-        log.write_json("config.json", {"identity": IDENTITY, "plan": PLAN})
+        log.write_json("config.json", {"identity": IDENTITY, "plan": PLANNED})
         yield log
 
 
 @pytest.mark.parametrize(("key", "value"), [("model", "B"), ("temperature", 0.2), ("max_tokens", 8192), ("seed", 1)])
 def test_another_identity_is_refused_by_name(begun, key, value):
-    assert begun.settle(IDENTITY, PLAN) == []
+    assert begun.settle(IDENTITY, PLANNED) == []
     with pytest.raises(RecordsError, match=f"--{key.replace('_', '-')} {IDENTITY[key]} -> {value}"):
-        begun.settle({**IDENTITY, key: value}, PLAN)
-    assert begun.settle(IDENTITY, PLAN) == []
+        begun.settle({**IDENTITY, key: value}, PLANNED)
+    assert begun.settle(IDENTITY, PLANNED) == []
 
 
 @pytest.mark.parametrize(
@@ -201,14 +201,14 @@ def test_another_identity_is_refused_by_name(begun, key, value):
     ],
 )
 def test_a_plan_grows_and_does_not_shrink(begun, key, more, less):
-    assert len(begun.settle(IDENTITY, {**PLAN, key: more})) == 1
+    assert len(begun.settle(IDENTITY, {**PLANNED, key: more})) == 1
     if less is not None:
         with pytest.raises(RecordsError, match="may grow, not shrink"):
-            begun.settle(IDENTITY, {**PLAN, key: less})
+            begun.settle(IDENTITY, {**PLANNED, key: less})
 
 
 def test_a_margin_may_change_either_way(begun):
-    assert begun.settle(IDENTITY, {**PLAN, "margin": 3.0}) == ["--margin all -> 3.0"]
+    assert begun.settle(IDENTITY, {**PLANNED, "margin": 3.0}) == ["--margin all -> 3.0"]
 
 
 def test_a_card_is_filed_once_and_its_task_may_not_change(tmp_path):
@@ -243,6 +243,74 @@ def test_no_run_says_so(tmp_path):
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(RecordsError, match="cannot be read"):
         _ = Folder(tmp_path).config
+
+
+@pytest.mark.parametrize("name", [CONFIG, PLAN])
+@pytest.mark.parametrize("damage", ["gone", b"", b"{", b"\x00" * 300, "half", b"[" * 100_000, b"\xff\xfe"])
+def test_a_torn_file_of_settings_is_written_again_as_it_was(tmp_path, name, damage):
+    filled(tmp_path)
+    with Log(tmp_path) as log:
+        log.keep(PLAN, {"rule": "before"})
+        log.keep(CONFIG, {"identity": IDENTITY, "plan": {**PLANNED, "limit": 3}})
+        log.keep(PLAN, {"rule": "caf\u00e9", "amendments": []})
+        log.keep(CONFIG, {"identity": IDENTITY, "plan": PLANNED, "started": 0.1 + 0.2})
+    path = tmp_path / name
+    whole, kept = path.read_bytes(), json.loads(path.read_bytes())
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(whole[: len(whole) // 2] if damage == "half" else damage)
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    folder = Folder(tmp_path)
+    assert (
+        folder.is_settled
+        and (folder.config if name == CONFIG else folder.plan) == kept
+        and set(folder.restored) == {name}
+    )
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files  # who reads writes nothing
+    with Log(tmp_path) as log:
+        assert log.mended == [f"{name} was torn or gone: written again as it was, from {EVENTS}"]
+        assert log.settle(IDENTITY, PLANNED) == []
+        with pytest.raises(RecordsError, match="--model A -> B"):
+            log.settle({**IDENTITY, "model": "B"}, PLANNED)
+    assert path.read_bytes() == whole
+    with Log(tmp_path) as log:
+        assert log.mended == []
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"\x00" * 9])
+def test_settings_that_nobody_knows_any_more_lead_to_advice_that_helps(tmp_path, damage):
+    """As older versions left a folder: without a copy."""
+    filled(tmp_path)
+    if damage is not None:
+        (tmp_path / CONFIG).write_bytes(damage)
+    with Log(tmp_path) as log:
+        for ask in (lambda: Folder(tmp_path).config, lambda: log.settle(IDENTITY, PLANNED)):
+            with pytest.raises(RecordsError, match="put a copy of it back, or move the folder aside with --fresh"):
+                ask()
+
+
+@pytest.mark.parametrize("name", [CARDS, CHECKS, EVENTS, OWED])
+@pytest.mark.parametrize(
+    "garbage", [b"\x00" * 40, b"{}", b"12", b"null", b"[]", b'"text"', b'{"id": "t", "di', b"[" * 100_000]
+)
+def test_a_line_of_no_file_is_moved_aside(tmp_path, name, garbage):
+    rows = {
+        CARDS: {"id": "t", "digest": "d"},
+        CHECKS: {"task_id": "t", "program": "p", "tests": "x", "rules": "r", "letters": "P"},
+        EVENTS: {"event": "start"},
+        OWED: {"slot": ["t", "base", 0, 0, 9], "reply": {}},
+    }
+    filled(tmp_path)
+    right = dumps(rows[name]).encode()
+    (tmp_path / name).write_bytes(right + b"\n" + garbage + b"\n" + right + b"\n" + garbage)
+    folder = Folder(tmp_path)
+    assert list(folder.rows(name)) == [rows[name]] * 2 and len(folder.unreadable) == 2
+    list(folder.cards())
+    with Log(tmp_path) as log:
+        assert [line.split(" is ")[0] for line in log.mended] == [f"{name} line 2", f"{name} line 4"]
+        assert list(log.rows(name)) == [rows[name]] * 2 and log.begun
+    assert (tmp_path / f"{name}.aside").read_bytes() == (garbage + b"\n") * 2
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):

@@ -84,7 +84,7 @@ def test_everything_stands_in_its_order() -> None:
 def test_inconclusive_is_never_told_as_no_difference() -> None:
     text = report_text(published())
     assert "no difference" not in text.lower() and "flat" not in text.lower()
-    assert "do not rule out one as large as 5 points" in text.replace("\n", " ")
+    assert "nor that there is none worth acting on (5 points)" in text.replace("\n", " ")
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
@@ -112,7 +112,7 @@ def test_the_positive_control_is_told_by_its_per_sample_rate() -> None:
 @pytest.mark.parametrize(
     ("hidden", "said"),
     [
-        ("WWWW", "climbs the shown tests without the hidden ones"),
+        ("WWWW", "climbs the shown tests and whether the hidden ones follow is not shown"),
         ("PWWW", "and the hidden ones follow, not all the way"),
     ],
 )
@@ -498,3 +498,35 @@ def test_no_color_wins_over_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert report.wants_colour()
     monkeypatch.setenv("NO_COLOR", "1")
     assert not report.wants_colour()
+
+
+def test_a_gap_where_the_shown_tests_fall_too_is_no_climb():
+    def part(mean, lo, hi):
+        return {"mean": mean, "interval": [lo, hi]}
+
+    moved = {
+        "n": 60,
+        "shown": part(-0.016, -0.028, -0.003),
+        "hidden": part(-0.083, -0.1, -0.06),
+        "gap": part(0.067, 0.05, 0.09),
+    }
+    row = {"moved": moved, "against_resample": None}
+    assert words.climb_words({"climb": {"star": row}}) == []
+    rising = {**moved, "shown": part(0.05, 0.01, 0.09)}
+    (said,) = words.climb_words({"climb": {"star": {"moved": rising, "against_resample": None}}})
+    assert "climbs" in said and "not shown" in said
+
+
+def test_a_verdict_that_no_plan_foretold_says_so_before_anything_else():
+    results = measure.measure(run(names(30), {arm: {} for arm in ARMS}), config())
+    assert not results["verdict"]["planned"] and results["verdict"]["sentence"].startswith("Exploratory: ")
+
+
+def test_the_effect_is_told_in_rescues_and_the_margin_beside_what_the_control_finds():
+    row = {"n": 223, "interval": [-0.013, 0.067], "margin": 0.05, "control_rate": 0.0717, "verdict": "inconclusive"}
+    results = {"verdict": {"primary_metric": "rescue_rate"}, "paired": {"ring": row}}
+    said = words.effect_words(results)
+    assert said.startswith("In rescues, 95%: ring 3 fewer to 15 more of 223.")
+    assert said.endswith("The margin of 5 points is 70% of what resample finds.")
+    dead = words.effect_words({**results, "paired": {"ring": {**row, "control_rate": 0.02}}})
+    assert dead.endswith("more than resample finds at all, so nothing can be equivalent at it.")

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import run
-from commands.flags import VERSION
+from commands.flags import VERSION, nearest
 from commands.settings import Free, Identity, Plan, ordered
 from grading import grade
 from records import ATTEMPTS, Folder, Log
@@ -546,8 +546,14 @@ def test_a_regrade_names_what_changes_makes_no_call_and_keeps_the_old_grades(go,
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        (["--no-such-flag"], "--no-such-flag"),
-        (["--lim", "3"], "--lim"),
+        (["--no-such-flag"], "there is no flag --no-such-flag ("),
+        (["--lim", "3"], "there is no flag --lim; did you mean --limit?"),
+        (["--concurency", "3"], "did you mean --concurrency?"),
+        (["--Limit=3"], "there is no flag --Limit; did you mean --limit?"),
+        (["--url", "http://x"], "did you mean --base-url?"),
+        (["3"], "3 belongs to no flag"),
+        (["--band", "nearmiss"], "'nearmiss'; there are all, near-miss; did you mean near-miss?"),
+        (["--thinking", "ON"], "did you mean on?"),
         (["--arms", "resample,swirl"], "no arm 'swirl'"),
         (["--limit", "-1"], "'-1' is not a whole number"),
         (["--base-samples", "0"], "'0' is not a whole number"),
@@ -680,6 +686,41 @@ def test_lost_cards_are_written_anew(go, three, tmp_path):
     assert set(whole) <= set(cards.read_text().splitlines())
 
 
+def test_a_run_whose_settings_were_torn_is_told_as_before_and_goes_on(go, three, tmp_path):
+    out = tmp_path / "out"
+    with serving(reply=wrong) as mock:
+        assert go("--tasks", three, "--limit", "2", *SMALL, url=mock.url)[0] == 0
+        told, asked = go("--reuse")[1], len(mock.chats)
+        for name in ("config.json", "plan.json"):
+            whole = (out / name).read_bytes()
+            for damage in (b"", whole[:100], None):
+                (out / name).write_bytes(damage) if damage is not None else (out / name).unlink()
+                code, said, err = go("--reuse")
+                assert (code, said) == (0, told) and f"{name} is torn or gone" in err and err.count("\n") == 1
+            code, _, err = go("--tasks", three, "--limit", "2", "--seed", "1", *SMALL, url=mock.url)
+            assert code == 2 and "--seed 0 -> 1" in err
+            assert (out / name).read_bytes() == whole
+        (out / "config.json").write_bytes(b"")
+        code, said, err = go("--tasks", three, "--limit", "2", *SMALL, url=mock.url)
+        assert code == 0 and said == told and "nothing is left to ask" in err and len(mock.chats) == asked
+        (out / "config.json").unlink()
+        assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0 and len(mock.chats) > asked
+
+
+def test_settings_that_are_lost_for_good_lead_to_fresh(go, tmp_path):
+    """As a folder of an older version lost them: with no copy among its events."""
+    assert go("--dry-run", *SMALL)[0] == 0
+    (tmp_path / "out" / "events.jsonl").unlink()
+    for damage in (b"", b"\0" * 200, None):
+        config = tmp_path / "out" / "config.json"
+        config.write_bytes(damage) if damage is not None else config.unlink()
+        for argv in (["--reuse"], ["--regrade"], ["--dry-run", *SMALL]):
+            code, _, err = go(*argv)
+            assert code == 2 and "with --fresh" in err and err.count("\n") == 1
+    code, _, err = go("--dry-run", "--fresh", *SMALL)
+    assert code == 0 and (tmp_path / "out.1" / ATTEMPTS).exists()
+
+
 @pytest.mark.slow
 def test_the_dry_run_is_the_same_in_every_folder_asks_nothing_twice_and_stays_off_a_real_run(go, tmp_path, three):
     first, second = go("--dry-run", "--json"), go("--dry-run", "--json", out="second")
@@ -712,6 +753,18 @@ def test_reuse_needs_neither_endpoint_library_nor_grader(go, tmp_path):
     again = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert again.returncode == 0, again.stderr
     assert again.stdout == said
+
+
+def test_any_flag_with_a_slip_in_it_is_named():
+    names = [name for name in run.flags()._option_string_actions if len(name) > 4]
+    for name in names:
+        for k in range(3, len(name)):
+            gone, twice = name[:k] + name[k + 1 :], name[:k] + name[k] + name[k:]
+            swapped = name[: k - 1] + name[k] + name[k - 1] + name[k + 1 :]
+            for slip in {gone, twice, swapped if len(name) > 7 else twice} - {*names}:
+                assert nearest(slip, names).startswith("; did you mean --")
+        for slip in (name.upper(), name.replace("-", "_"), name[:-1]):
+            assert nearest(slip, names) == f"; did you mean {name}?"
 
 
 def test_each_flag_is_of_one_class():

@@ -423,6 +423,35 @@ def test_four_verdicts():
     assert told(*table(10, 12, 6, 195)) == "inconclusive"
 
 
+@pytest.mark.parametrize(
+    ("both", "arm_only", "control_only", "neither"),
+    [(0, 0, 6, 214), (3, 6, 0, 211), (0, 0, 0, 220), (1, 0, 3, 216)],
+    ids=["a dead arm", "the interval excludes 0", "nothing found at all", "one pass of four"],
+)
+def test_a_margin_wider_than_what_the_control_finds_shows_nothing(both, arm_only, control_only, neither):
+    a = np.repeat([1, 0, 1, 0], [both, arm_only, control_only, neither])
+    b = np.repeat([1, 1, 0, 0], [both, arm_only, control_only, neither])
+    compared, same = stats.compare_paired(a, b), stats.equivalent(a, b, 0.05)
+    assert same.equivalent  # by the margin alone
+    assert stats.verdict(compared, 0.5, same, control=float(a.mean())) == "inconclusive"
+
+
+def test_equivalent_where_the_control_finds_more_than_the_interval_holds():
+    a, b = np.repeat([1, 0, 1, 0], [40, 3, 3, 174]), np.repeat([1, 1, 0, 0], [40, 3, 3, 174])
+    compared, same = stats.compare_paired(a, b), stats.equivalent(a, b, 0.05)
+    assert stats.verdict(compared, 1.0, same, control=float(a.mean())) == "equivalent"
+
+
+@pytest.mark.parametrize(("psi", "n"), [(0.06, 191), (0.09, 303), (0.12, 398)])
+def test_tasks_needed_has_the_power_that_the_approximation_lacks(psi, n):
+    assert stats.tasks_needed(0.05, psi) == n
+    assert (
+        stats.power_paired(n, 0.05, psi)
+        >= 0.8
+        > stats.power_paired(stats.sample_size(0.05, discordance=psi), 0.05, psi)
+    )
+
+
 def test_better_needs_the_adjusted_p_and_the_interval():
     c = stats.Comparison(0.05, 0.01, 0.09, 0.03, 200, 5, 15)
     assert stats.verdict(c, 0.03, False) == "better"
@@ -925,3 +954,29 @@ def test_how_much_two_arms_may_disagree_and_be_equivalent(n: int, reach: int | N
         shown.append(stats.equivalent(a, b, 0.05).equivalent)
     assert stats.equivalence_reach(n, 0.05) == reach
     assert shown == [reach is not None and 2 * either_way <= reach for either_way in range(n // 2 + 1)]
+
+
+def test_a_bucket_whose_programs_share_tasks_is_as_wide_as_its_tasks_make_it():
+    fitness, passed, tasks = np.full(96, 0.6), np.repeat([1, 0, 0, 0], 24), np.repeat(range(4), 24)
+    (alone,) = [row for row in stats.calibration_table(fitness, passed, [0.5, 0.75]) if row.n]
+    (shared,) = [row for row in stats.calibration_table(fitness, passed, [0.5, 0.75], groups=tasks) if row.n]
+    assert (alone.n, alone.passed, alone.rate) == (shared.n, shared.passed, shared.rate)
+    assert (shared.lo, shared.hi) == pytest.approx(stats.clustered_ci(passed, tasks))
+    assert shared.hi - shared.lo > 2 * (alone.hi - alone.lo)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tasks", "size", "rate", "alike"), [(20, 5, 0.5, 0.5), (40, 10, 0.55, 0.6), (74, 24, 0.02, 0.3)]
+)
+def test_bucket_intervals_cover_where_programs_of_a_task_are_alike(tasks, size, rate, alike):
+    """Wilson's interval of the programs covers 75, 56 and 48% here."""
+    rng, covered, groups = np.random.default_rng(3), 0, np.repeat(range(tasks), size)
+    worth = (1 - alike) / alike
+    for _ in range(400):
+        passed = rng.random(tasks * size) < np.repeat(rng.beta(rate * worth, (1 - rate) * worth, tasks), size)
+        (row,) = [
+            r for r in stats.calibration_table(np.full(len(passed), 0.6), passed, [0.5, 0.75], groups=groups) if r.n
+        ]
+        covered += row.lo <= rate <= row.hi
+    assert covered / 400 >= 0.93

@@ -550,6 +550,47 @@ def test_files_of_the_real_size_are_read_in_bounded_memory(tmp_path):
         assert peak < 400  # MB, of the 1 GB that is promised
 
 
+OWN_PEAK = """
+import sys, pyarrow, tasks
+number = sum(len(task.hidden) == 222 for task in tasks.load(sys.argv[1]))
+peak = next(int(line.split()[1]) // 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(number, pyarrow.default_memory_pool().max_memory() >> 20, peak)
+"""
+OWN_WRITE = """
+import random, sys
+import pyarrow as pa, pyarrow.parquet as pq
+rows, size = map(int, sys.argv[2:])
+digits = random.Random(1).randbytes(1 << 21).hex()
+pair = pa.list_(pa.string())
+schema = pa.schema([*((name, pa.string()) for name in ("id", "statement", "kind")),
+                    ("visible", pa.list_(pair)), ("hidden", pa.list_(pair))])
+def batch(k):
+    starts = [random.randrange(len(digits) - size) for _ in range(222)]
+    hidden = [[digits[at : at + size], str(at)] for at in starts]
+    row = {"id": f"t{k}", "statement": "s", "kind": "stdio", "visible": [["1", "2"]], "hidden": hidden}
+    return pa.RecordBatch.from_pylist([row], schema)
+pq.write_table(pa.Table.from_batches([batch(k) for k in range(rows)]), sys.argv[1], row_group_size=rows)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
+@pytest.mark.parametrize(
+    ("rows", "size", "megabytes", "most"),
+    [(18, 12_000, 40, 30), pytest.param(400, 30_000, 2500, 100, marks=pytest.mark.slow)],
+)
+def test_a_parquet_of_your_own_in_one_row_group_is_read_in_bounded_memory(tmp_path, rows, size, megabytes, most):
+    path = tmp_path / "own.parquet"
+    run_python(OWN_WRITE, str(path), str(rows), str(size))
+    try:
+        assert pq.ParquetFile(path).metadata.num_row_groups == 1
+        assert path.stat().st_size >> 20 >= megabytes
+        done = run_python(OWN_PEAK, str(path), TMPDIR=str(tmp_path))
+    finally:
+        path.unlink()
+    number, arrow, peak = map(int, done.stdout.split())
+    assert number == rows and arrow < most and peak < 400  # MB, of the 1 GB that is promised
+
+
 # ── the hub ──────────────────────────────────────────────────────────────────────────────────────────────────
 LOAD = """
 import json, sys
@@ -924,6 +965,24 @@ def test_lines_end_at_newlines_alone_and_odd_characters_survive(tmp_path):
     assert one.statement == odd and one.visible == (Test(odd, odd + "v"),)
     assert one.digest == next(task for task in load(str(path), seed=9) if task.id == "t1").digest
     assert from_card(json.loads(json.dumps(card(one)))).statement == odd
+
+
+@pytest.mark.parametrize(
+    ("wrong", "more"), [(2, ""), (10, ""), (11, "and 1 more wrong row"), (25, "and 15 more wrong rows")]
+)
+def test_all_wrong_rows_of_a_file_are_named_in_one_go(tmp_path, wrong, more):
+    kinds = ["not json", '{"id": 1}', "12", json.dumps(own_row(id="right0")), json.dumps(own_row(hiden=[]))]
+    lines = [json.dumps(own_row(id=f"right{k}")) for k in range(30)]
+    where = [2 + k for k in range(wrong)]
+    for k, number in enumerate(where):
+        lines.insert(number - 1, kinds[k % len(kinds)])
+    path = tmp_path / "own.jsonl"
+    path.write_text("".join(line + "\n" for line in lines))
+    with pytest.raises(TaskError) as why:
+        list(load(str(path)))
+    said = str(why.value).splitlines()
+    assert [line.split(": ")[0] for line in said[:10]] == [f"{path}, line {number}" for number in where[:10]]
+    assert said[10:] == ([more] if more else [])
 
 
 def test_the_row_is_documented_field_by_field():

@@ -285,7 +285,9 @@ class Policy:
         if strikes >= MAX_STRIKES:
             words = f"one prompt failed again and again while others were answered (last: {failure.error})"
             return EndpointFault("attempt", f"{words}: it stays owed; {AGAIN}"), 0.0
-        if failure.kind != "throttled":
+        if any(other is not server and other.is_ready(now) for other in self._living):
+            wait = 0.0  # it is asked instead
+        elif failure.kind != "throttled":
             wait = max(failure.wait or 0.0, min(self._backoff(failure, tries), left))
         return None, wait
 

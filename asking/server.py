@@ -93,6 +93,9 @@ class Server:
         on_trial = bool(self.failures or self.throttled) and self.in_flight > 0
         return self.gate_opens > now, self.resting_until > now, on_trial, self.in_flight, self.sent
 
+    def is_ready(self, now: float) -> bool:
+        return max(self.gate_opens, self.resting_until) <= now
+
     def recovered(self) -> None:
         """It has answered."""
         self.answered += 1

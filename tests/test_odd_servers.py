@@ -490,6 +490,7 @@ ODD_ONES = {
     "402": (error(402, "no money"), "quota"),
     "404": (error(404, "The model `m` does not exist", "model_not_found"), "no model"),
     "500": (error(500, "broken"), None),
+    "503 for a while": (Odd(503, "busy", headers={"Retry-After": "20"}), None),
     "dead": (Odd(how="dead"), None),
     "word": (finish("network_error"), None),
 }

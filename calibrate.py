@@ -146,7 +146,7 @@ def choose(folder: Folder, args: Args) -> Choice:
     seen = 0
     for attempt in attempts():
         known.add(attempt.arm)
-        if attempt.task_id not in tasks:
+        if attempt.task_id not in tasks or attempt.outcome == "refused":
             continue
         bests[attempt.task_id, attempt.slot.within_task()] = attempt.fitness, attempt.passed
         if args.arms and attempt.arm not in args.arms:

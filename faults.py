@@ -54,8 +54,9 @@ class LimitReached(Fault):
 class EndpointFault(Fault):
     """The endpoint failed.
 
-    kind: unreachable | key | model | fields | quota | gave_up end a run. `attempt` concerns one prompt only (the
-    server refuses it, or fails on it again and again while it answers others): that attempt stays owed.
+    kind: unreachable | key | model | fields | quota | gave_up end a run. Two concern one prompt only, whose attempt
+    stays owed: `attempt`, the server fails on it again and again while it answers others; `refused`, it will not answer
+    it. What is refused at a second start as well is filed as an attempt of that outcome.
     """
 
     code = ENDPOINT

@@ -48,6 +48,7 @@ from figures.regraded import graded
 from figures.results import Delta, Published, PublishedArm, Results
 from figures.said import kept_grades, warnings
 from figures.table import Table, tabulate
+from grading.grade import UNANSWERED
 from swarm import Attempt
 from tasksets.task import Task
 
@@ -116,7 +117,7 @@ def published(table: Table) -> Published:
         "band": table.band,
         "family": identity["tasks"],
         "bundle": identity["bundle"] if identity["tasks"] == POSITIVE_CONTROL else None,
-        "calls": int((c.outcome != "context_overflow").sum()),
+        "calls": int((~np.isin(c.outcome, UNANSWERED)).sum()),
         "truncated": int(c.truncated.sum()),
         "tokens": {
             "prompt": int(np.nansum(c.prompt_tokens)),

@@ -29,7 +29,6 @@ if __name__ == "__main__":
 
 import asyncio
 import shlex
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
@@ -48,7 +47,7 @@ from faults import DONE, BadInput, RecordsError, TaskError
 from figures.plan import make_plan, wants_full_budget
 from figures.regraded import graded
 from measure import measure
-from records import EVENTS, Folder, Log, dumps
+from records import Folder, Log, dumps
 from session import Session, Worker, each
 from swarm import ARMS, Attempt, bare, swarm
 from tasks import Tasks, load
@@ -106,8 +105,9 @@ def settings(parser: Flags[Args], argv: list[str] | None) -> Args:
 
 
 def in_band(base: list[Attempt], band: str) -> bool:
-    """Whether a task is given to the arms: its whole base group failed and, for near-miss, not without a trace."""
-    return not any(attempt.passed for attempt in base) and (
+    """Whether a task is given to the arms: its whole base group failed and, for near-miss, not without a trace. Of a
+    group that the server refused in part nothing is known."""
+    return not any(attempt.passed or attempt.outcome == "refused" for attempt in base) and (
         band == "all" or any(attempt.visible_passed for attempt in base)
     )
 
@@ -210,11 +210,8 @@ async def sample(log: Log, args: Args, data: Data) -> None:
             note(plan_text(config, plan))
             note_remarks(grader.remarks)
             watch = Watch(plan["calls"]["largest"] - len(log), args.concurrency)
-            try:
-                async with sampling(log, Worker(asked, grader), args.seed, budget, watch) as session:
-                    await experiment(log, args, session, watch)
-            finally:
-                log.append(EVENTS, {"event": "grader", "time": round(time.time(), 3), **grader.counts})
+            async with sampling(log, Worker(asked, grader), args.seed, budget, watch) as session:
+                await experiment(log, args, session, watch)
     ended(log)
 
 

@@ -16,6 +16,7 @@ limits and stops (commands/shared.py).
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Literal, NamedTuple, Protocol
@@ -23,8 +24,8 @@ from typing import Literal, NamedTuple, Protocol
 from commands.settings import Row
 from endpoint import Reply
 from faults import BadInput, EndpointFault, LimitReached, RecordsError, gravest
-from grading.grade import LETTERS, Grade
-from records import OWED, Log
+from grading.grade import LETTERS, UNANSWERED, Grade
+from records import EVENTS, OWED, Log
 from swarm import Attempt, Flow, Prompt, Slot
 from tasksets.task import Task
 
@@ -64,10 +65,10 @@ class Worker(NamedTuple):
     ) -> tuple[Reply, Grade]:
         """Draw and grade. `paid` is a reply from an earlier start; `keep` is told of a reply before it is graded."""
         reply = paid or await self.policy.draw(messages, seed)
+        if reply.finish_reason in UNANSWERED:
+            outcome = reply.finish_reason
+            return reply, Grade(None, 0.0, False, outcome, LETTERS[outcome] * len(task.visible), got=outcome)
         keep(reply)
-        if reply.finish_reason == "context_overflow":
-            letters = LETTERS["context_overflow"] * len(task.visible)
-            return reply, Grade(None, 0.0, False, "context_overflow", letters, got="context_overflow")
         return reply, await self.grader.grade(reply.text, task)
 
 
@@ -129,7 +130,12 @@ class Session:
             async with self._room:
                 seed = slot.seed(self.seed)
                 self._drawing.add(slot)
-                reply, grade = await worker.answer(task, prompt.messages, seed, paid, keep)
+                try:
+                    reply, grade = await worker.answer(task, prompt.messages, seed, paid, keep)
+                except EndpointFault as why:
+                    if why.kind != "refused" or not self._is_final(prompt, why):
+                        raise
+                    reply, grade = await worker.answer(task, [], seed, Reply("", "refused", None, None))
             attempt = _attempt(task, slot, prompt, seed, reply, grade)
             self.log.add(attempt)
             self._in_hand.pop(slot, None)
@@ -138,6 +144,18 @@ class Session:
         finally:
             self._drawing.discard(slot)
             del self._flying[slot], self._asked[slot]
+
+    @functools.cached_property
+    def _declined(self) -> set[str]:
+        """The prompts that were refused in earlier starts: read at the first refusal of this one."""
+        return {row["prompt_sha"] for row in self.log.events() if row["event"] == "declined"}
+
+    def _is_final(self, prompt: Prompt, why: EndpointFault) -> bool:
+        """Whether a refusal is the last word on a prompt: in an earlier start it was refused as well, and others were
+        answered."""
+        is_final = prompt.sha() in self._declined and len(self.log) > 0
+        self.log.append(EVENTS, {"event": "declined", "prompt_sha": prompt.sha(), "error": str(why)})
+        return is_final
 
     def missing(self, slots: int) -> str:
         """What a free slot waits for: the end of a pause before a retry, the grader, or something to ask."""
@@ -156,7 +174,7 @@ class Session:
         except StopIteration:
             return seen
         except EndpointFault as why:
-            if why.kind != "attempt":
+            if why.kind not in ("attempt", "refused"):
                 raise
             self.left[task.id] = str(why)
             return seen

@@ -361,13 +361,15 @@ def calibration(config: Config, attempts: Iterator[Attempt]) -> Row:
     for attempt in attempts:
         if attempt.particle < samples:
             by_task[attempt.task_id].append(attempt)
-    whole = {task: those for task, those in sorted(by_task.items()) if len(those) == samples}
+    refused = {task for task, those in by_task.items() if any(attempt.outcome == "refused" for attempt in those)}
+    whole = {t: those for t, those in sorted(by_task.items()) if len(those) == samples and t not in refused}
     every = [attempt for those in whole.values() for attempt in those]
     failed = [those for those in whole.values() if not any(attempt.passed for attempt in those)]
     mixed = {t: those for t, those in whole.items() if 0 < sum(attempt.passed for attempt in those) < samples}
     counts = {
         "tasks": len(whole),
-        "unfinished": config["data"]["asked"] - len(whole),
+        "unfinished": config["data"]["asked"] - len(whole) - len(refused),
+        "refused": len(refused),
         "attempts": len(every),
         "passes": sum(attempt.passed for attempt in every),
         "all_fail": len(failed),
@@ -439,6 +441,7 @@ def text(made: Row) -> str:
         f"text-to-SQL, {settings['model']}: {plural(counts['tasks'], 'question')} of {data['source']}, "
         f"{plural(settings['base_samples'], 'sample')} each",
         *([f"{counts['unfinished']:,} more are not finished and not counted"] if counts["unfinished"] else []),
+        *([f"{counts['refused']:,} are not counted, since the server refuses them"] if counts["refused"] else []),
         *left_out_lines(data),
         *([f"attempts were graded under {' and under '.join(under)}"] if len(under) > 1 else []),
         f"{counts['all_fail']:,} all-fail ({counts['near_miss']:,} of them near-miss: some sample has a right cell), "

@@ -268,12 +268,16 @@ def swarm(
 
     Yields a round as n pairs of slot and prompt, and is sent the n attempts in the same order. A particle's best is
     the attempt that passes the most visible tests, the newer one on a tie. With `stop` it ends after the round in
-    which an attempt passed. `first` is the arm name that round 0 is filed under where arms share it.
+    which an attempt passed. `first` is the arm name that round 0 is filed under where arms share it. A prompt that the
+    server refuses leaves its particle as it was.
     """
     best: list[Attempt | None] = [None] * n
     for r in range(rounds):
         slots = [Slot(task.id, name if r else first or name, rerun, r, i) for i in range(n)]
         attempts = yield [(slot, arm(Seat(task, slot, best, slot.seed(f"{seed}|lot"), style))) for slot in slots]
-        best = [old if old and old.fitness > new.fitness else new for old, new in zip(best, attempts, strict=True)]
+        best = [
+            old if new.outcome == "refused" or (old and old.fitness > new.fitness) else new
+            for old, new in zip(best, attempts, strict=True)
+        ]
         if stop and any(attempt.passed for attempt in attempts):
             return

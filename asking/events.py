@@ -5,11 +5,14 @@
     retry       it brought none, and is sent again: the same, status, error, possibly_billed, wait_seconds
     refused     the server finds the prompt too long: the same, status, error
     fault       it is given up, or ends the run: the same, status, error, possibly_billed, kind (of EndpointFault)
+    declined    the same prompt was refused try after try, for other reasons: prompt_sha, error. It stays owed, and is
+                final where an earlier start has such a line too
     probe       a server answered before the first draw: url, tokens
-    waiting     one does not yet: error, wait_seconds
+    waiting     one does not yet: url, error, wait_seconds
+    warned      what a user should know at once: url, error. A server that is asked no more, a context that is too short
     start, end  of a command: code and seconds at the end
-    slots       how full the slots were: slots, and slot-seconds by what they were spent on
-    grader      graded (programs that ran) and repeated (equal ones that took the verdict of an earlier one)
+    slots       how full the slots were since the last such line: slots, and slot-seconds by what they were spent on
+    grader      since the last one: graded (programs that ran) and repeated (equal ones that took an earlier verdict)
     regraded    name, programs
     written     config.json or plan.json was: name, content
 
@@ -20,8 +23,8 @@ from __future__ import annotations
 
 from typing import Literal, Required, TypedDict
 
-Name = Literal["sent", "answered", "retry", "refused", "fault", "probe", "waiting", "start", "end", "slots", "grader",
-               "regraded", "written"]  # fmt: skip
+Name = Literal["sent", "answered", "retry", "refused", "fault", "declined", "probe", "waiting", "warned", "start",
+               "end", "slots", "grader", "regraded", "written"]  # fmt: skip
 
 
 class Tokens(TypedDict, total=False):
@@ -45,6 +48,7 @@ class Event(Tokens, total=False):
     wait_seconds: float
     latency_seconds: float  # of the try that was answered
     url: str
+    prompt_sha: str
     kind: str
     code: int
     seconds: float

@@ -13,7 +13,7 @@ Messages = list[dict[str, str]]
 Payload = dict[str, Any]  # a JSON object, as it is sent
 
 OURS = "model messages seed n stream temperature top_p max_tokens max_completion_tokens"  # not for --extra-body
-OPTIONAL = ("chat_template_kwargs", "seed", "top_p", "temperature")  # left out where a server refuses them
+OPTIONAL = ("chat_template_kwargs", "seed", "top_p", "temperature", "stream")  # left out where a server refuses them
 _REFUSAL = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|not permitted|not allowed|forbidden|invalid", re.I
 )
@@ -32,11 +32,13 @@ class Fields:
     ) -> None:
         extra = dict(extra_body or {})
         if taken := set(OURS.split()) & set(extra):
-            raise ValueError(f"--extra-body may not set {', '.join(sorted(taken))}: use the flag made for it")
+            instead = "leave it out" if taken <= {"messages", "n", "stream"} else "use the flag made for it"
+            raise ValueError(f"--extra-body may not set {', '.join(sorted(taken))}: {instead}")
         if thinking != "server":
             switch = {"enable_thinking": thinking == "on"}
             extra["chat_template_kwargs"] = switch | extra.get("chat_template_kwargs", {})
         self._body: Payload = {"temperature": temperature, "max_tokens": max_tokens}
+        self.max_tokens = max_tokens
         if top_p is not None:
             self._body["top_p"] = top_p
         self._extra, self.thinking = extra, thinking
@@ -44,7 +46,8 @@ class Fields:
         self.dropped: dict[str, str] = {}  # field -> a warning
 
     def payload(self, model: str | None, messages: Messages, seed: int) -> Payload:
-        fields = {"model": model or "", "messages": messages, **self._body, "seed": seed, **self._extra}
+        fields = {"model": model or "", "messages": messages, **self._body, "seed": seed} | self._extra
+        fields["stream"] = False
         return {self.renamed.get(name, name): value for name, value in fields.items() if name not in self.dropped}
 
     def learn(self, refusal: str, payload: Payload) -> bool:
@@ -59,7 +62,8 @@ class Fields:
         if any(payload[name] != harmless.get(name, payload[name]) for name in named):
             return False  # asked for, and refused: that is for the user to decide
         for name in named:
-            what = {"chat_template_kwargs": "--thinking is up to the server", "seed": "a sample cannot be repeated"}
+            what = {"chat_template_kwargs": "--thinking is up to the server", "seed": "a sample cannot be repeated",
+                    "stream": "an answer that comes in pieces is put together"}  # fmt: skip
             self.dropped[name] = f"the server refuses {name}, so it is left out: {what.get(name, 'its default is 1')}"
         return bool(named)
 

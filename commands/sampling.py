@@ -42,6 +42,8 @@ from records import EVENTS, Log, dumps
 from session import Owing, Session, Worker
 from swarm import Attempt
 
+TOLL = 60.0  # seconds between two lines of what was counted
+
 # ── limits, and what is seen of a run ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -58,8 +60,11 @@ class Budget:
         self.slot_seconds = dict.fromkeys(("busy", "retrying", "grading", "work"), 0.0)  # idle ones by what was missing
         self.missing: Callable[[], str] = lambda: "work"
         self._start = self._since = time.monotonic()
+        self.declined: set[str] = set()  # prompts that were refused in earlier starts
         for event in log.events():
             self._pay(event)
+            if event["event"] == "declined":
+                self.declined.add(event["prompt_sha"])
 
     def record(self, event: Event) -> None:
         """The policy's log. LimitReached before a first request that is one too many."""
@@ -188,7 +193,10 @@ async def sampling(log: Log, worker: Worker, seed: int, budget: Budget, watch: W
     # Beside those at the server four times as many may wait for their grade, so that a slow grader starves no slot.
     session = Session(log, worker, seed=seed, room=asyncio.Semaphore(5 * budget.slots), watch=watch)
     budget.begin(lambda: session.missing(budget.slots))
+    tolls = asyncio.create_task(_tolls(log, budget, worker))
     watch.state = getattr(worker.policy, "state", None)
+    if isinstance(worker.policy, Policy):
+        worker.policy.known_refusals = len(budget.declined)
     land: Literal["all", "paid", "nothing"] = "all"
     with watch:
         try:
@@ -201,13 +209,32 @@ async def sampling(log: Log, worker: Worker, seed: int, budget: Budget, watch: W
             try:
                 await session.close(land)
             finally:
-                budget.clock()
-                seconds = {f"{name}_slot_seconds": round(value, 3) for name, value in budget.slot_seconds.items()}
-                log.append(EVENTS, {"event": "slots", "slots": budget.slots, "time": time.time(), **seconds})
+                tolls.cancel()
+                _toll(log, budget, worker)
     if session.left:
-        *_, (task_id, refused) = session.left.items()
+        *_, (task_id, last) = session.left.items()
         many = f"{len(session.left)} tasks are" if len(session.left) > 1 else "1 task is"
-        raise EndpointFault("attempt", f"{many} incomplete; {task_id}: {refused}")
+        raise EndpointFault("attempt", f"{many} incomplete; {task_id}: {last}")
+
+
+async def _tolls(log: Log, budget: Budget, worker: Worker) -> None:
+    """What a killed process has counted is on disk, but for its last minute."""
+    while True:
+        await asyncio.sleep(TOLL)
+        with contextlib.suppress(DiskFault):  # the next attempt says so
+            _toll(log, budget, worker)
+
+
+def _toll(log: Log, budget: Budget, worker: Worker) -> None:
+    """Write down what was counted since the last time: slot-seconds, and programs graded."""
+    budget.clock()
+    now, seconds, counts = time.time(), budget.slot_seconds, getattr(worker.grader, "counts", {})
+    spent = {f"{name}_slot_seconds": round(value, 3) for name, value in seconds.items()}
+    log.append(EVENTS, {"event": "slots", "slots": budget.slots, "time": now, **spent})
+    seconds.update(dict.fromkeys(seconds, 0.0))
+    if counts:
+        log.append(EVENTS, {"event": "grader", "time": round(now, 3), **counts})
+        counts.update(dict.fromkeys(counts, 0))
 
 
 async def nothing_left(log: Log, seed: int, walk: Walk) -> bool:
@@ -275,6 +302,22 @@ def stop(code: int, why: object, telling: str = "", limits: Mapping[str, float] 
     return code
 
 
+def aloud(log: Record) -> Record:
+    """A log that also says at once what a user should see: warnings; what is waited for, first, then every minute."""
+    silent_until = 0.0
+
+    def record(event: Event) -> None:
+        nonlocal silent_until
+        if event["event"] == "warned":
+            note(f"warning: {event['error']}")
+        elif event["event"] == "waiting" and time.monotonic() >= silent_until:
+            silent_until = time.monotonic() + Watch.every
+            note(f"waiting for {event['url']}: {event['error']}")
+        log(event)
+
+    return record
+
+
 def policy_of(args: Asking, log: Record, as_published: bool = False) -> Policy:
     """The endpoint's policy as the flags describe it."""
     try:
@@ -292,7 +335,7 @@ def policy_of(args: Asking, log: Record, as_published: bool = False) -> Policy:
             request_timeout=args.request_timeout,
             give_up_after=60 * args.give_up_after,
             concurrency=args.concurrency,
-            log=log,
+            log=aloud(log),
         )
     except ValueError as why:
         raise BadInput(str(why)) from None

@@ -41,7 +41,7 @@ from figures.results import (
     Unrescued,
 )
 from figures.table import SLOT_SECONDS, Bools, Ints, Play, Table, at
-from grading.grade import LETTERS
+from grading.grade import LETTERS, UNANSWERED
 
 RATING_BAND = 400  # rating points a band, in by_tag
 TAG_VALUES = 12  # a tag with more values than that is told in bands, or not at all
@@ -49,14 +49,17 @@ PASS_SHARES = ("none", "under_20", "20_to_80", "over_80", "all")
 
 
 def incomplete(table: Table) -> Incomplete:
-    """What an interrupted run still owes, and how many tasks stay out of each figure for it."""
+    """What an interrupted run still owes and what a server refused: how many tasks stay out of each figure for it."""
 
     def owing(play: Play) -> Owing:
-        return {"tasks": int((table.given & ~play.done).sum()), "owed_at_most": int(play.owed[table.given].sum())}
+        owed = play.owed[table.given]
+        refused = play.refused[table.given] & (owed == 0)
+        return {"tasks": int((owed > 0).sum()), "owed_at_most": int(owed.sum()), "refused": int(refused.sum())}
 
     return {
-        "base_tasks": int((~table.base.done).sum()),
+        "base_tasks": int((table.base.owed > 0).sum()),
         "base_owed": int(table.base.owed.sum()),
+        "base_refused": int((table.base.refused & (table.base.owed == 0)).sum()),
         "arms": {arm: owing(play) for arm, play in table.plays.items()},
         "noise_runs": [owing(play) for play in table.reruns],
         "given": int(table.given.sum()),
@@ -132,7 +135,7 @@ def pooled(table: Table) -> Pooled:
     """Tasks that at least one run rescued. A pass counts although its arm still owes attempts."""
     plays = [*table.plays.values(), *table.reruns]
     n = int(table.given.sum())
-    owing = ~np.logical_and.reduce([play.done for play in plays])
+    owing = np.logical_or.reduce([play.owed > 0 for play in plays])
 
     def found(by: Iterable[Play]) -> Found:
         k = int((np.logical_or.reduce([play.rescued for play in by]) & table.given).sum())
@@ -165,7 +168,8 @@ def training_set(table: Table) -> TrainingSet:
     c, base = table.columns, table.base
     bare = at(c.prompt, base.row[:, 0], -1).max(axis=1, initial=-1)  # (tasks,)
     unled = np.array([parent is None for parent in c.parent], dtype=bool)
-    fresh = unled & (c.prompt == bare[c.task])
+    drawn_at_all = c.outcome != "refused"
+    fresh = unled & (c.prompt == bare[c.task]) & drawn_at_all
     done = base.done
     count = len(table.tasks)
 
@@ -181,7 +185,7 @@ def training_set(table: Table) -> TrainingSet:
         "n": int(done.sum()),
         "base": _spread(base.passes.sum(axis=1)[done], base.drawn.sum(axis=1)[done]),
         "on_policy": spread(fresh),
-        "with_refined": spread(np.ones(len(fresh), dtype=bool)),
+        "with_refined": spread(drawn_at_all),
         "first_two_disagree": {
             "n": pairs,
             "count": disagree,
@@ -234,7 +238,7 @@ def outcomes(table: Table) -> dict[str, OutcomeRow]:
         n = len(rows)
         by_name = Counter(c.outcome[rows].tolist())
         cut = int(c.truncated[rows].sum())
-        drawn = rows[c.outcome[rows] != "context_overflow"]
+        drawn = rows[~np.isin(c.outcome[rows], UNANSWERED)]
         distinct = len(set(zip(c.task[drawn].tolist(), c.reply[drawn].tolist(), strict=True)))
         out[name] = {
             "n": n,
@@ -394,7 +398,7 @@ def _slots(events: Counter[str]) -> Slots | None:
 
 def _bill(table: Table, rows: Ints, price: Sequence[float] | None) -> Bill:
     c = table.columns
-    answered = rows[c.outcome[rows] != "context_overflow"]  # a prompt refused as too long costs nothing
+    answered = rows[~np.isin(c.outcome[rows], UNANSWERED)]  # such a prompt costs nothing
     given, made = c.prompt_tokens[answered], c.completion_tokens[answered]
     known = ~(np.isnan(given) | np.isnan(made))
     prompt, completion = int(np.nansum(given)), int(np.nansum(made))

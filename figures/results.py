@@ -127,11 +127,13 @@ class Verdict(TypedDict):
 class Owing(TypedDict):
     tasks: int  # tasks on which attempts are owed
     owed_at_most: int  # attempts; fewer where a pass comes earlier
+    refused: int  # tasks of which the server refuses a prompt, so that no rate counts them
 
 
 class Incomplete(TypedDict):
     base_tasks: int  # tasks whose base group lacks an attempt
     base_owed: int  # attempts that base groups lack
+    base_refused: int  # tasks of whose base group the server refuses a prompt, so that no rate counts them
     arms: dict[Arm, Owing]  # what each arm still owes
     noise_runs: list[Owing]  # what each re-run of the control still owes
     given: int  # tasks given to the arms
@@ -426,7 +428,7 @@ class Results(Published, total=False):
 
     schema_version: int  # of this file; it goes up when a key is added, goes, or changes its meaning
     verdict: Verdict  # the plan's rule applied
-    incomplete: Incomplete  # what an interrupted run still owes, which stays out of the figures
+    incomplete: Incomplete  # what an interrupted run still owes and what a server refuses: out of the figures
     intervals: dict[Arm, Rescues]  # rescue rate of each arm
     paired: dict[Arm, Paired]  # rescue rate of each other arm against the control; empty without it
     per_sample: dict[Arm, PerSample]  # passes per sample over full budgets

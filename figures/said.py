@@ -41,6 +41,13 @@ def warnings(table: Table) -> list[str]:
         if rerun["tasks"]:
             left = plural(rerun["tasks"], "task")
             out.append(f"Noise run {k} still owes attempts on {left}, which the bands leave out.")
+    refused = [("the base group", owing["base_refused"], len(table.tasks))]
+    refused += [(arm, owes["refused"], owing["given"]) for arm, owes in owing["arms"].items()]
+    refused += [(f"noise run {k}", owes["refused"], owing["given"]) for k, owes in enumerate(owing["noise_runs"], 1)]
+    if told := [f"{name} on {of(some, every, 'task')}" for name, some, every in refused if some]:
+        out.append(
+            f"The server refuses prompts: {listed(told)}. No rate counts those tasks, as a pass or as a failure."
+        )
     if table.base.done.any() and not table.all_fail.any():
         out.append("No task is all-fail: every one has a pass in its base group, so there is nothing to rescue.")
     elif table.all_fail.any() and not table.given.any():

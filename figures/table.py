@@ -84,7 +84,8 @@ class Play(NamedTuple):
     row: Ints
     passes: Ints  # (tasks, rounds) programs that passed
     drawn: Ints  # (tasks, rounds) attempts there are
-    done: Bools  # (tasks,) nothing is owed
+    done: Bools  # (tasks,) nothing is owed, and nothing was refused
+    refused: Bools  # (tasks,) the server did not answer a prompt of it, so that nothing can be said
     owed: Ints  # (tasks,) attempts owed at most; an arm that stops at its first pass may need fewer
     rescued: Bools  # (tasks,) some program passed
     first: Ints  # (tasks,) the round of the first pass; the number of rounds where there is none
@@ -133,13 +134,15 @@ class Table:
         drawn = (row >= 0).sum(axis=2)
         hit = passes > 0
         whole = np.cumprod(drawn == particles, axis=1).astype(bool)  # rounds complete up to here
-        done = whole[:, -1] | ((whole & hit).any(axis=1) & stop)
+        finished = whole[:, -1] | ((whole & hit).any(axis=1) & stop)
+        refused: Bools = np.logical_or.reduce(at(self.columns.outcome == "refused", row, False), axis=(1, 2))
         return Play(
             row,
             passes,
             drawn,
-            done,
-            owed=np.where(done, 0, (particles - drawn).sum(axis=1)),
+            done=finished & ~refused,
+            refused=refused,
+            owed=np.where(finished, 0, (particles - drawn).sum(axis=1)),
             rescued=hit.any(axis=1),
             first=np.where(hit.any(axis=1), hit.argmax(axis=1), rounds),
             full=(drawn == particles).all(axis=1),
@@ -160,7 +163,7 @@ class Table:
         return self.plays.get(CONTROL)
 
     def finished(self, arm: str) -> Bools:
-        """(tasks,) bool: tasks given to the arms on which this one owes nothing."""
+        """(tasks,) bool: tasks given to the arms on which this one owes nothing, and was refused nothing."""
         return self.given & self.plays[arm].done
 
     def both(self, arm: str) -> Bools:

@@ -1,6 +1,7 @@
 """What a reply is worth: the words of it, that everybody may use and that need nothing.
 
     LETTERS, OUTCOMES   what became of one test, and the letter it is kept under; and back
+    UNANSWERED          outcomes of a prompt that brought no reply
     Grade, TestResult   of a reply, of one test
     tally               what the letters of a program's tests amount to
     clip                how much of an output a prompt or a line of attempts.jsonl holds
@@ -29,8 +30,13 @@ LETTERS = {
     "forbidden": "F",
     "bad_value": "V",
     "context_overflow": "C",
+    "refused": "X",
 }
 OUTCOMES = {letter: outcome for outcome, letter in LETTERS.items()}
+
+# A prompt that brought no reply: too long for the server's context; or not answered, at two starts, for other reasons.
+# The first is a failure of the run's settings and counts as one; of the second nothing is known, so it is in no rate.
+UNANSWERED = ("context_overflow", "refused")
 
 CLIP = 300  # characters of an input or output that a prompt or a line of attempts.jsonl holds
 

@@ -129,8 +129,12 @@ def first_passes(r: Results) -> Table | None:
 def owed(r: Results) -> Table | None:
     owing = r["incomplete"]
     named = [*owing["arms"].items(), *((f"{CONTROL}, re-run {k}", x) for k, x in enumerate(owing["noise_runs"], 1))]
-    rows = [[name, row["tasks"], row["owed_at_most"]] for name, row in named if row["tasks"]]
-    return table("Still owed", ["", "tasks", "attempts at most"], rows)
+    rows = [
+        [name, row["tasks"], row["owed_at_most"], refused]
+        for name, row in named
+        if (refused := row.get("refused", 0)) or row["tasks"]
+    ]
+    return table("Still owed, or refused", ["", "tasks", "attempts at most", "tasks refused"], rows)
 
 
 def verdicts(r: Results) -> Table | None:

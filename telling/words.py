@@ -123,6 +123,8 @@ def base_words(r: Results) -> list[str]:
             f"Not counted: {plural(owing['base_tasks'], 'task')} whose base group is incomplete "
             f"({plural(owing['base_owed'], 'attempt')} owed)."
         )
+    if refused := owing.get("base_refused"):  # older files have none
+        said.append(f"Not counted: {plural(refused, 'task')} of which the server refuses a prompt.")
     return said
 
 

@@ -124,6 +124,7 @@ def test_the_request_says_all_that_decides_a_sample():
         body = mock.chats[0].body
     assert body == {
         "model": "mock-model", "messages": ask(), "temperature": 0.7, "top_p": 1.0, "max_tokens": 99, "seed": 0,
+        "stream": False,
         "top_k": 5, "chat_template_kwargs": {"enable_thinking": False, "a": 1},
     }  # fmt: skip
 
@@ -270,13 +271,14 @@ def test_thirty_percent_of_faults_lose_and_double_nothing():
 
 
 def test_a_reply_that_takes_too_long_is_dropped_and_its_slot_freed():
-    stuck = [Fault("hang"), Fault("drip", seconds=0.02)] * 6
+    stuck = [Fault("hang"), Fault("drip", seconds=0.02)] * 2
     with serving(faults=in_turn(*stuck)) as mock:
-        replies = run(mock, draws(30), concurrency=4, request_timeout=0.15, give_up_after=30)
+        # Long enough for an answer on a machine that does ten other things.
+        replies = run(mock, draws(30), concurrency=4, request_timeout=1, give_up_after=30)
         assert [reply.text for reply in replies] == [right("hello", seed) for seed in range(30)]
         timeouts = events("retry")
-        assert 30 + 12 <= len(mock.chats) <= 30 + len(timeouts)  # on a busy machine a try may be over before it arrives
-    assert all(row["possibly_billed"] and "0.15 s" in row["error"] for row in timeouts)
+        assert 30 + 4 <= len(mock.chats) <= 30 + len(timeouts)  # on a busy machine a try may be over before it arrives
+    assert all(row["possibly_billed"] and "within 1 s" in row["error"] for row in timeouts)
     every_try_is_accounted_for()
 
 
@@ -313,7 +315,7 @@ def test_after_a_429_all_wait_at_one_gate():
 def test_many_429s_at_once_are_one_event():
     async def act(policy: Policy) -> float:
         await draws(16)(policy)
-        return policy._throttled_in_a_row
+        return policy._servers[0].throttled
 
     with serving(faults=in_turn(*[Fault(status=429)] * 16), latency=lambda request: 0.05) as mock:
         run(mock, act, concurrency=16)
@@ -341,7 +343,7 @@ def test_a_date_is_read_by_the_clock_of_the_server():
 
 @pytest.mark.parametrize(
     ("status", "code", "kind"),
-    [(401, None, "key"), (403, None, "key"), (402, None, "quota"), (404, "model_not_found", "model"),
+    [(401, None, "key"), (402, None, "quota"), (404, "model_not_found", "model"),
      (429, "insufficient_quota", "quota"), (400, "insufficient_quota", "quota")],
 )  # fmt: skip
 def test_a_final_answer_ends_the_run_at_once(status: int, code: str | None, kind: str):
@@ -383,7 +385,14 @@ def test_a_prompt_that_is_too_long_is_final_for_itself_alone():
         (400, {"error": {"message": "The input (5000 tokens) is longer than the model's context length (4096)."}}),
         (400, {"error": {"message": "Please reduce your prompt; the prompt is too long: 5000 tokens"}}),
         (422, {"error": {"message": "`inputs` must have less; too many tokens"}}),
-        (413, {"detail": "Request Entity Too Large"}),
+        (413, {"error": {"message": "inputs must have less than 4096 tokens, and has 5000"}}),
+        (422, {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000"}),
+        (
+            400,
+            {"error": {"message": "The input token count (5000) exceeds the maximum number of tokens allowed."}},
+        ),
+        (400, {"error": {"message": "input length and `max_tokens` exceed context limit: 5000 + 2048 > 4096"}}),
+        (400, {"error": "Trying to keep the first 5000 tokens when context the overflows. Load a larger one."}),
     ],
 )
 def test_the_words_for_too_long(status: int, body: dict[str, Any]):
@@ -403,10 +412,11 @@ def test_one_refused_prompt_is_a_fault_of_its_own_and_many_are_the_requests():
         return kinds
 
     refusal = Fault(status=400, message="this text cannot be parsed")
-    with serving(faults=in_turn(*[refusal] * 20, None, *[refusal] * endpoint.REFUSALS_IN_A_ROW)) as mock:
+    before, after = (n * endpoint.REFUSALS for n in (20, endpoint.REFUSALS_IN_A_ROW))
+    with serving(faults=in_turn(*[refusal] * before, None, *[refusal] * after)) as mock:
         kinds = run(mock, act)
-        assert kinds == ["attempt"] * 20 + ["answered"] + ["attempt"] * (endpoint.REFUSALS_IN_A_ROW - 1) + ["fields"]
-        assert len(mock.chats) == len(kinds)  # and none was tried twice
+        assert kinds == ["refused"] * 20 + ["answered"] + ["refused"] * (endpoint.REFUSALS_IN_A_ROW - 1) + ["fields"]
+        assert len(mock.chats) == endpoint.REFUSALS * (len(kinds) - 2) + 2  # a prompt a few times, and no more
 
 
 def test_a_prompt_that_fails_while_others_are_answered_is_given_up_alone():
@@ -440,10 +450,10 @@ def test_an_endpoint_that_stays_broken_ends_the_run(kind: str, monkeypatch: pyte
     monkeypatch.setattr(time, "time", lambda: next(clock))  # the wall clock runs backwards in leaps
     with serving(faults=always(Fault(kind, status=503, seconds=0.02), after=5)) as mock:
         start = time.monotonic()
-        timeout = 0.2 if kind in ("hang", "drip") else 9
+        timeout = 1 if kind in ("hang", "drip") else 9
         fault = faulting(mock, draws(40), concurrency=4, request_timeout=timeout, give_up_after=0.4)
         assert time.monotonic() - start >= 0.4
-    last = {"hang": "no complete answer within 0.2 s", "drip": "0.2 s", "status": "HTTP 503: mock fault"}
+    last = {"hang": "no complete answer within 1 s", "drip": "within 1 s", "status": "HTTP 503: mock fault"}
     assert fault.kind == "gave_up" and last.get(kind, "Error") in str(fault) and "repeat the command" in str(fault)
     assert len(events("answered")) == 5
 
@@ -573,13 +583,13 @@ def test_a_server_that_loads_is_waited_for():
 
 
 def test_fields_that_a_server_refuses_are_left_out_with_a_warning():
-    with serving(refuses=("max_tokens", "chat_template_kwargs", "seed", "top_p", "temperature")) as mock:
+    with serving(refuses=("max_tokens", "chat_template_kwargs", "seed", "top_p", "temperature", "stream")) as mock:
         about = probing(mock)
         run(mock, draws(1))
         body = mock.chats[0].body
     assert set(body) == {"model", "messages", "max_completion_tokens"}
     assert about.facts == ["the server takes max_completion_tokens in place of max_tokens"]
-    assert len(about.warnings) == 4 and "--thinking is up to the server" in " ".join(about.warnings)
+    assert len(about.warnings) == 5 and "--thinking is up to the server" in " ".join(about.warnings)
 
 
 def test_a_refused_field_that_was_asked_for_ends_the_run():

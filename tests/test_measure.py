@@ -355,7 +355,7 @@ def test_a_noise_run_draws_its_own_round_0_where_the_arms_share_one() -> None:
     results = measure([*base("t"), *shared, *again], config(arms=["resample"], share_round0=True, noise_runs=1))
     assert results["noise"]["rescued"] == [1, 0] and results["incomplete"]["noise_runs"][0]["tasks"] == 0
     torn = measure([*base("t"), *shared, *again[8:]], config(arms=["resample"], share_round0=True, noise_runs=1))
-    assert torn["incomplete"]["noise_runs"][0] == {"tasks": 1, "owed_at_most": 8}
+    assert torn["incomplete"]["noise_runs"][0] == {"tasks": 1, "owed_at_most": 8, "refused": 0}
 
 
 def test_unknown_tokens_are_counted_and_give_no_price() -> None:
@@ -663,22 +663,55 @@ def test_a_task_that_was_never_asked_is_owed_when_its_card_is_there() -> None:
 def test_what_an_arm_owes_follows_from_the_plan() -> None:
     whole = [*base("t"), *play("t", "resample", 1)]
     one = measure(whole, config(arms=["resample"]))
-    assert one["incomplete"]["arms"]["resample"] == {"tasks": 0, "owed_at_most": 0}
+    assert one["incomplete"]["arms"]["resample"] == {"tasks": 0, "owed_at_most": 0, "refused": 0}
     assert one["arms"]["resample"]["samples"] == 16
     full = measure(whole, config(arms=["resample"], full_budget=True))
-    assert full["incomplete"]["arms"]["resample"] == {"tasks": 1, "owed_at_most": 8}
+    assert full["incomplete"]["arms"]["resample"] == {"tasks": 1, "owed_at_most": 8, "refused": 0}
     assert full["arms"]["resample"]["n"] == 0 and full["arms"]["resample"]["rescue_rate"] is None
     assert full["pooled"]["all_runs"]["rescued"] == 1 and full["pooled"]["incomplete_tasks"] == 1
     torn = [a for a in whole if (a.arm, a.round, a.particle) != ("resample", 1, 5)]
     cut = measure(torn, config(arms=["resample"]))
     assert cut["incomplete"]["arms"]["resample"]["tasks"] == 1  # the pass came in a round that is not whole
     more = measure(whole, config(arms=["resample", "ring"], noise_runs=1))
-    assert more["incomplete"]["arms"]["ring"] == {"tasks": 1, "owed_at_most": 24}
-    assert more["incomplete"]["noise_runs"] == [{"tasks": 1, "owed_at_most": 24}]
+    assert more["incomplete"]["arms"]["ring"] == {"tasks": 1, "owed_at_most": 24, "refused": 0}
+    assert more["incomplete"]["noise_runs"] == [{"tasks": 1, "owed_at_most": 24, "refused": 0}]
     less = measure(whole, config(arms=["resample"], rounds=1))
     assert less["arms"]["resample"]["rescue_rate"] == 0.0 and less["arms"]["resample"]["samples"] == 8
     grown = measure(whole, config(arms=["resample"], base_samples=9))
     assert grown["all_fail"] == 0 and grown["incomplete"]["base_owed"] == 1
+
+
+def refuse(a: Attempt) -> Attempt:
+    marks = {"visible_tests": "X" * len(a.visible_tests), "hidden_tests": "", "outcome": "refused", "got": "refused"}
+    return replace(
+        a, code=None, reply="", fitness=0.0, passed=False, prompt_tokens=None, completion_tokens=None, **marks
+    )
+
+
+def test_a_task_of_which_a_prompt_is_refused_is_in_no_rate_and_the_run_is_finished() -> None:
+    attempts = run(["a", "b", "c"], {"resample": {"a": 1}, "ring": {"b": 0}}, [{}])
+    plan = {"arms": ["resample", "ring"], "noise_runs": 1}
+    whole = measure(attempts, config(**plan))
+    base = [refuse(a) if (a.task_id, a.arm, a.particle) == ("c", "base", 7) else a for a in attempts]
+    base = [a for a in base if a.task_id != "c" or a.arm == "base"]  # such a task is not given to the arms
+    results = measure(base, config(**plan))
+    assert (results["tasks"], results["all_fail"], sum(results["p0_histogram"])) == (3, 2, 2)
+    owing = results["incomplete"]
+    assert (owing["base_tasks"], owing["base_owed"], owing["base_refused"]) == (0, 0, 1)
+    assert results["verdict"]["exploratory"] == whole["verdict"]["exploratory"]
+    assert any("The server refuses prompts: the base group on 1 of 3 tasks." in said for said in results["warnings"])
+    assert results["calls"] == len(base) - 1 == results["cost"]["total"]["calls"]
+    assert results["outcomes"]["base"]["counts"]["refused"] == 1
+
+    arm = [refuse(a) if (a.task_id, a.arm, a.rerun, a.round, a.particle) == ("c", "ring", 0, 1, 2) else a
+           for a in attempts]  # fmt: skip
+    results = measure(arm, config(**plan))
+    rows = results["incomplete"]["arms"]
+    assert rows["ring"] == {"tasks": 0, "owed_at_most": 0, "refused": 1} and rows["resample"]["refused"] == 0
+    assert (results["arms"]["ring"]["n"], results["arms"]["resample"]["n"]) == (2, 3)
+    assert results["deltas"]["ring"]["n_paired"] == 2 and results["pooled"]["incomplete_tasks"] == 0
+    assert results["verdict"]["exploratory"] == whole["verdict"]["exploratory"]
+    assert "ring on 1 of 3 tasks" in " ".join(results["warnings"])
 
 
 def test_a_line_that_stands_twice_counts_once() -> None:

@@ -26,10 +26,10 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, S
 from typing import Any, NamedTuple, TypeVar
 
 from faults import GraderFault, TaskError
-from grading.compare import clip_start, large_outputs_match
+from grading.compare import clip_around, difference
 from grading.compare import outputs_match as outputs_match
 from grading.extract import extract_code as extract_code
-from grading.grade import LETTERS, Grade, TestResult, clip, rules_of
+from grading.grade import CLIP, LETTERS, Grade, TestResult, clip, rules_of
 from grading.self_test import SELF_TEST, Check
 from tasksets.task import Task, Test
 
@@ -37,7 +37,6 @@ if sys.platform != "win32":  # there, all but the grader itself still works
     from grading import dialogue, protocol, sandbox, walls
 
 _KEPT = 8192  # verdicts remembered
-_LARGE = 1 << 18  # bytes from which on an output is compared piece by piece, between other work
 _T = TypeVar("_T")
 
 
@@ -319,15 +318,13 @@ class Grader:
     async def _verdict(self, output: sandbox.Output, expected: str) -> TestResult:
         if output.outcome != "ended":
             return TestResult(False, output.outcome, output.outcome, output.cpu_seconds)
-        got, wanted = output.stdout, expected.encode("utf-8", "surrogatepass")
-        if len(got) + len(wanted) < _LARGE:
-            right = outputs_match(got, wanted, self.as_published)
-        else:
-            right = await large_outputs_match(got, wanted, self.as_published)
-        if right:
+        got = output.stdout
+        at = await difference(got, expected, self.as_published)
+        if at is None:
             return TestResult(True, "pass", "", output.cpu_seconds)
         text = got.decode("utf-8", "replace")
-        start = clip_start(text, expected)
+        short = len(text) <= CLIP and len(expected) <= CLIP
+        start = 0 if short else clip_around(len(got[:at].decode("utf-8", "replace")))
         return TestResult(False, "wrong_answer", clip(text, start), output.cpu_seconds, start)
 
     async def _run_asserts(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader import outputs_match
-from grading.compare import difference, first_difference
+from grading.compare import _long_numbers_match, difference, first_difference
 
 BOUND = Fraction(1, 10**6)
 
@@ -268,6 +268,32 @@ def test_the_first_difference_is_where_it_is(tokens, blank, at, other, many):
     places = [word.start() for word in re.finditer(rb"\S+", got)] + [len(got)]
     assert first_difference(got, expected) == places[wanted]
     assert first_difference(got, got.replace(blank, b"\t")) is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(NUMBER, NUMBER, st.integers(-3, 3), st.booleans())
+def test_long_numbers_as_short_ones(got, expected, steps, as_published):
+    """What decides of megabytes, on numbers that the exact rule can tell; and on texts that are none."""
+    near = spelled(Fraction(expected) + Fraction(steps, 10**6), 60)
+    for text in (got, near, expected):
+        wanted = text == expected or rule(text, expected, as_published)
+        assert (text == expected or _long_numbers_match(text.encode(), expected.encode(), as_published)) is wanted
+    for broken in (
+        b"",
+        b"+",
+        b".",
+        b"e1",
+        b"1e",
+        b"1e+",
+        b"--1",
+        b"1.2.3",
+        b"1_0",
+        b"1e" + b"9" * 18,
+        b"\xd9\xa3",
+        b"nan",
+    ):
+        assert not _long_numbers_match(broken, expected.encode(), as_published)
+        assert not _long_numbers_match(expected.encode(), broken, as_published)
 
 
 def test_a_comparison_gives_way_to_other_work():

@@ -19,7 +19,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from grading.outline import Outline, outline_of
-from grading.reasoning import ENDS, OPENS, answer
+from grading.reasoning import (
+    BEGINS,
+    ENDS,
+    LONGEST,
+    OPENS_AT_END,
+    OPENS_LINE,
+    after_start,
+    answer,
+    before_end,
+    ends_turn,
+)
 
 # ── the program in a reply ───────────────────────────────────────────────────────────────────────────────────────────
 # Chat models answer in Markdown, more or less. What is met in practice, and what is made of it:
@@ -30,15 +40,21 @@ from grading.reasoning import ENDS, OPENS, answer
 #   no Python tag         untagged blocks that look like a program, then unfenced lines that do, then text/plain blocks
 #   fence never closed    the block runs to the end; it gives way to a finished one when it stops in mid-statement
 #   only a closing fence  chat servers may pre-fill the opening one: what stands before it is the program
+#   another fence         closes a program too: no line of Python is a fence, whatever its length
 #   fence in a docstring  does not close the block
 #   reasoning             whatever comes before the last closing tag is no answer, nor what follows an opening tag
 #                         that is never closed; a sentence after the program may speak of a tag
-# Line ends become \n; apart from that the text of the program is handed on as it stands.
+#   tokens at an end      </s>, <|im_end|> and their kin are no part of a program; what a model writes behind the end of
+#                         its own turn is no answer
+#   from __future__       of joined blocks stands first, and once
+# Line ends become \n; apart from that the text of the program is handed on as it stands. What is longer than LONGEST is
+# no reply, and what is longer than _LONGEST_PROGRAM no program: judges accept 64 KB, a few 512 KB.
 
-_OPENS_REASONING = re.compile(rf"[ \t]*{OPENS.pattern}", re.I)
-_OPENS_AT_END = re.compile(rf"{OPENS.pattern}[ \t]*$", re.I)
+_LONGEST_PROGRAM = 1 << 20
+_ASKED = 8  # times: each reads all lines outside of blocks
 _MENTIONED = re.compile(r"[ \t]</\w+>[ \t]+[a-z]")  # amid a sentence: about the tag, and no end of anything
 _FENCE = re.compile(r"((?:[ \t]*+>)*+[ \t]*+(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)?+)(`{3,}+|~{3,}+)[ \t]*+(.*)", re.S)
+_BARE_FENCE = re.compile(r"(?:[ \t]*>)*[ \t]*(?:`{2,}|~{3,})[ \t]*")  # of any length: it closes a program
 _QUOTED = re.compile(r"[ \t]*>[ ]?")  # a block inside a Markdown quotation
 _PYTHON_TAG = re.compile(r"\{?\.?(?:lang(?:uage)?[-=])?(?:i?python|py|pycon)[\d.]*(?![A-Za-z0-9_+#-])", re.I)
 _PLAIN_TAG = re.compile(r"(?:text|txt|plain|plaintext|code|solution|answer)\b", re.I)
@@ -63,6 +79,8 @@ _READS_INPUT = re.compile(
 )
 _DEFINES_SOMETHING = re.compile(r"^(?:async[ \t]+def|def|class|import|from)\b", re.M)
 _COMMENTED = re.compile(r"((?:[^\"'#]|\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?)*+)#.*")
+_FUTURE = re.compile(r"from[ \t]+__future__[ \t]+import\b")
+_NAMES = re.compile(r"[A-Za-z_]\w*")
 _UNFINISHED = re.compile(r"(?:.*[:,=+*/%&|^(\[{\\-]|[ \t]*(?:if|elif|for|while|def|class|with|except)\b[^:]*+)$")
 
 
@@ -113,7 +131,15 @@ def extract_code(reply: str | None, functions: Sequence[str] = ()) -> str | None
     functions: the names that the task requires, which tell a solution from a usage example.
     Total: any text gives an answer, in time linear in its length, and nothing is parsed or run.
     """
-    blocks, outside = _read_markdown((reply or "").lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+    if not reply or len(reply) > LONGEST:
+        return None
+    text = reply.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    code = _program_in(text[: before_end(text)], functions)
+    return code if code and len(code) <= _LONGEST_PROGRAM else None
+
+
+def _program_in(text: str, functions: Sequence[str]) -> str | None:
+    blocks, outside = _read_markdown(text)
     usable = [block for block in blocks if block.tag == "python" or (block.tag == "" and _is_program(block.code))]
     python = [block for block in usable if block.tag == "python"]
     untagged = [block for block in usable if block.tag == ""]
@@ -146,6 +172,8 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
     lexer = _Lexer()
     nested = 0  # fences opened inside the docstring we are in
     reasoning = False
+    asked = 0  # how often it has been looked whether what stands outside is a program
+    last_end: int | None = None  # the last line that ends reasoning, once anybody has asked
 
     def close(closed: bool) -> None:
         nonlocal opener
@@ -178,10 +206,16 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
         return fence_after == len(tagged) or later[nearest] < tagged[fence_after] or nested > 0
 
     for at, line in enumerate(lines):
-        in_string = bool(opener and lexer.string and tag in ("python", "")) and held_by_string(at, at)
+        in_code = opener is not None and tag in ("python", "")
+        in_string = bool(in_code and lexer.string) and held_by_string(at, at)
         if not in_string:
-            if opener is None and (_OPENS_REASONING.match(line) or (not blocks and _OPENS_AT_END.search(line))):
-                reasoning = True
+            if opener is None and not reasoning:
+                first = not blocks and not any(outside[:9])
+                reasoning = bool(
+                    OPENS_LINE.match(line)
+                    or (first and BEGINS.match(line))
+                    or (not blocks and OPENS_AT_END.search(line))
+                )
             if opener is None or reasoning:
                 tags = list(ENDS.finditer(line))
                 if blocks and not reasoning:
@@ -191,10 +225,16 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
             if tags:
                 blocks.clear()
                 outside.clear()
-                opener, reasoning = None, False
-                line = (line if tags[-1].string is line else line.strip())[tags[-1].end() :]
-            elif reasoning:
+                opener, in_code, asked = None, False, 0
+                line = tags[-1].string[tags[-1].end() :]
+                reasoning = OPENS_LINE.match(line) is not None
+            if reasoning:
                 continue
+            if opener is None or not body:
+                line = _after_edge(line)
+        end = _before_edge(line) if not in_string and (in_code or opener is None) else len(line)
+        over = ends_turn(line[end:])
+        whole, line = line, line[:end]
         fence = _fence(line)
         one_line = fence and fence[2] in fence[3] and _one_line_block(fence)
         if opener is None:
@@ -202,12 +242,20 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
                 blocks.append(one_line)
             elif fence is None:
                 outside.append(line)
-            elif not fence[3].strip() and not blocks and _starts_as_program(outside):
-                blocks.append(_Block("python", _loose_program(outside) or "", True))  # its opening fence is not here
-                outside.clear()
+                if over and not blocks:
+                    asked += 1
+                    over = asked <= _ASKED and _loose_program(outside) is not None
             else:
-                open_at(fence)
-        elif fence and fence[2][0] == opener[2][0] and in_string:
+                asked += 1
+                bare = not fence[3].strip() and not blocks and asked <= _ASKED
+                if bare and _starts_as_program(outside):
+                    blocks.append(
+                        _Block("python", _loose_program(outside) or "", True)
+                    )  # its opening fence is not here
+                    outside.clear()
+                else:
+                    open_at(fence)
+        elif in_string and fence and fence[2][0] == opener[2][0]:
             if lexer.string in fence[3]:
                 nested = 0  # the string ends beside the fence
             elif fence[3].strip():
@@ -216,22 +264,44 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
                 nested -= 1
             body.append(line)
             lexer.read(line)
-        elif fence and fence[2].startswith(opener[2]) and not fence[3].strip():
+        elif (fence and fence[2].startswith(opener[2]) and not fence[3].strip()) or (
+            in_code and not in_string and _BARE_FENCE.fullmatch(line)
+        ):
             close(True)
-        elif fence and fence[2][0] == opener[2][0] and fence[3].strip() and not one_line:
+        elif (
+            fence
+            and fence[3].strip()
+            and not one_line
+            and (fence[2][0] == opener[2][0] or (in_code and not in_string and _PYTHON_TAG.match(fence[3])))
+        ):
             close(True)
             open_at(fence)
         else:
-            ended = "#" not in line and line.rstrip().endswith(opener[2]) and tag in ("python", "")
-            if tag in ("python", ""):
+            ended = "#" not in line and line.rstrip().endswith(opener[2]) and in_code
+            if in_code:
                 lexer.read(line)
+            if end < len(whole) and ("#" in line or lexer.string or lexer.depth):
+                line, over = whole, False  # the tokens are part of a comment or a string
             if ended and lexer.string and held_by_string(at, at + 1):
                 ended = False  # the fence is part of the string
             body.append(line.rstrip()[: -len(opener[2])] if ended else line)
-            if ended:
+            if ended or over:
                 close(True)
+        if over:  # unless all of this was reasoning
+            if last_end is None:
+                last_end = next((i for i in range(len(lines) - 1, -1, -1) if ENDS.search(lines[i])), -1)
+            if last_end <= at:
+                break
     close(False)
     return blocks, outside
+
+
+def _after_edge(line: str) -> str:
+    return line[after_start(line) :] if line.lstrip()[:1] in ("<", "[") else line
+
+
+def _before_edge(line: str) -> int:
+    return before_end(line) if line.rstrip().endswith((">", "]", "[")) else len(line)
 
 
 def _fence(line: str) -> re.Match[str] | None:
@@ -354,7 +424,7 @@ def _completed(chosen: _Block, blocks: list[_Block], functions: frozenset[str] =
             at = next((at for at in reversed(found) if at < place), found[0])
             taken.add(at)
             missing |= outlines[at].missing
-    return "\n\n".join(blocks[at].code for at in sorted(taken))
+    return _together([blocks[at].code for at in sorted(taken)])
 
 
 def _is_cut_off(block: _Block) -> bool:
@@ -381,7 +451,31 @@ def _joined(blocks: list[_Block], functions: frozenset[str], outlines: dict[_Blo
         return not outline.made & functions and (outline.foreign or any(makers[name] for name in wanted))
 
     useful = [b for b in _finished(blocks) if _DEFINES_SOMETHING.search(b.code) or outlines[b].named & functions]
-    return "\n\n".join(block.code for block in useful if not only_shows(outlines[block]))
+    return _together([block.code for block in useful if not only_shows(outlines[block])])
+
+
+def _together(programs: list[str]) -> str:
+    """Programs joined; what they import from __future__ stands first, and once."""
+    if not any("__future__" in code for code in programs[1:]):
+        return "\n\n".join(programs)
+    names: dict[str, None] = {}
+    rest = []
+    for code in programs:
+        lexer, kept = _Lexer(), []
+        lines = iter(code.split("\n"))
+        for line in lines:
+            future = _FUTURE.match(line) if not lexer.string and not lexer.depth else None
+            while future and "(" in line and ")" not in line and (more := next(lines, None)) is not None:
+                line += more.partition("#")[0]
+            if future:
+                wanted, _, after = line[future.end() :].partition("#")[0].partition(";")
+                names.update(dict.fromkeys(_NAMES.findall(wanted)))
+                line = after.strip()
+            lexer.read(line)
+            if line or not future:
+                kept.append(line)
+        rest.append("\n".join(kept).strip("\n"))
+    return "\n\n".join([f"from __future__ import {', '.join(names)}", *filter(None, rest)])
 
 
 def _whole_program(blocks: list[_Block]) -> _Block:

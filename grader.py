@@ -37,6 +37,7 @@ if sys.platform != "win32":  # there, all but the grader itself still works
     from grading import dialogue, protocol, sandbox, walls
 
 _KEPT = 8192  # verdicts remembered
+_LARGE = 1 << 13  # characters
 _T = TypeVar("_T")
 
 
@@ -164,12 +165,13 @@ class Grader:
         """
         wanted = tuple(Test(t) if isinstance(t, str) else Test(*t[:2]) for t in tests)
         job = _Job(program, kind, setup, self._limits(timeout), stop_at_first, tuple(functions))
-        key = hashlib.sha256(repr((job, wanted)).encode("utf-8", "surrogatepass")).digest()
-        return list(await self.once(key, lambda: self._run(job, [wanted])))
+        key = hashlib.sha256(program.encode("utf-8", "surrogatepass"))
+        key.update(repr((job._replace(program=""), wanted)).encode("utf-8", "surrogatepass"))
+        return list(await self.once(key.digest(), lambda: self._run(job, [wanted])))
 
     async def grade(self, reply: str, task: Task) -> Grade:
         """Find the program in a reply, run every visible test and, if it passes them all, every hidden one."""
-        code = extract_code(reply, task.functions)
+        code = await _aside(len(reply), extract_code, reply, task.functions)
         if code is None:
             return Grade(None, 0.0, False, "no_code", LETTERS["no_code"] * len(task.visible))
         job = _Job(code, task.kind, task.setup, self._limits(task.timeout), False, task.functions)
@@ -331,10 +333,15 @@ class Grader:
         self, worker: sandbox.WorkerProcess, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
     ) -> list[TestResult]:
         results: list[TestResult] = []
-        parts = (dialogue.taken_apart(tests, job.setup, job.functions, job.program) for tests in groups)
-        for few in _due(parts, job.stop_at_first, results):
-            results += await dialogue.decide(worker, source, job.limits, few)
+        for tests in _due(groups, job.stop_at_first, results):
+            parts = await _aside(len(job.program), dialogue.taken_apart, tests, job.setup, job.functions, job.program)
+            results += await dialogue.decide(worker, source, job.limits, parts)
         return results
+
+
+async def _aside(size: int, work: Callable[..., _T], *parts: object) -> _T:
+    """What reads a text of that size: beside the event loop where that takes more than a few milliseconds."""
+    return await asyncio.to_thread(work, *parts) if size > _LARGE else work(*parts)
 
 
 def _due(groups: Iterable[Sequence[_T]], stop_at_first: bool, results: list[TestResult]) -> Iterator[Sequence[_T]]:

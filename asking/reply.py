@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from asking.events import Tokens
 from asking.failed import Failed
-from grading.reasoning import BEGINS, ENDS, OPENS
+from grading.reasoning import BEGINS, ENDS, LONGEST, OPENS
 
 Body = dict[str, Any]  # a JSON object as it came: nothing in it is sure to be what it should
 
@@ -52,6 +52,8 @@ def split_reasoning(message: Body, cut_while_thinking: bool = False) -> tuple[st
     if isinstance(content, list):
         reasoning = reasoning or _text([part.get("thinking") for part in content if isinstance(part, dict)])
     text = _text(content)
+    if len(text) > LONGEST:  # nobody finds an answer in it
+        return text, reasoning
     opened = BEGINS.match(text)
     start = opened.end() if opened else 0
     closed = ENDS.search(text)

@@ -25,6 +25,7 @@ from grading.reasoning import (
     LONGEST,
     OPENS_AT_END,
     OPENS_LINE,
+    TURN_ENDS,
     after_start,
     answer,
     before_end,
@@ -206,6 +207,10 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
         return fence_after == len(tagged) or later[nearest] < tagged[fence_after] or nested > 0
 
     for at, line in enumerate(lines):
+        if not line:
+            if not reasoning:
+                (outside if opener is None else body).append(line)
+            continue
         in_code = opener is not None and tag in ("python", "")
         in_string = bool(in_code and lexer.string) and held_by_string(at, at)
         if not in_string:
@@ -221,7 +226,7 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
                 if blocks and not reasoning:
                     tags = [tag for tag in tags if not _MENTIONED.match(line, tag.start() - 1)]
             else:
-                tags = [m for m in [ENDS.match(line.strip())] if m]  # a draft whose fence was left open
+                tags = [m for m in [ENDS.match(line.strip(" \t`~"))] if m]  # a draft whose fence was left open
             if tags:
                 blocks.clear()
                 outside.clear()
@@ -230,21 +235,24 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
                 reasoning = OPENS_LINE.match(line) is not None
             if reasoning:
                 continue
-            if opener is None or not body:
+            if in_code and not body:
                 line = _after_edge(line)
+        whole = line
+        if opener is None:
+            line = _after_edge(line)
         end = _before_edge(line) if not in_string and (in_code or opener is None) else len(line)
         over = ends_turn(line[end:])
-        whole, line = line, line[:end]
+        uncut, line = line, line[:end]
         fence = _fence(line)
         one_line = fence and fence[2] in fence[3] and _one_line_block(fence)
         if opener is None:
             if one_line:
                 blocks.append(one_line)
             elif fence is None:
-                outside.append(line)
+                outside.append(whole)
                 if over and not blocks:
                     asked += 1
-                    over = asked <= _ASKED and _loose_program(outside) is not None
+                    over = asked <= _ASKED and _loose(outside)[1]
             else:
                 asked += 1
                 bare = not fence[3].strip() and not blocks and asked <= _ASKED
@@ -280,8 +288,8 @@ def _read_markdown(text: str) -> tuple[list[_Block], list[str]]:
             ended = "#" not in line and line.rstrip().endswith(opener[2]) and in_code
             if in_code:
                 lexer.read(line)
-            if end < len(whole) and ("#" in line or lexer.string or lexer.depth):
-                line, over = whole, False  # the tokens are part of a comment or a string
+            if end < len(uncut) and ("#" in line or lexer.string or lexer.depth):
+                line, over = uncut, False  # the tokens are part of a comment or a string
             if ended and lexer.string and held_by_string(at, at + 1):
                 ended = False  # the fence is part of the string
             body.append(line.rstrip()[: -len(opener[2])] if ended else line)
@@ -361,14 +369,27 @@ def _starts_as_program(lines: list[str]) -> bool:
 
 def _loose_program(lines: list[str]) -> str | None:
     """A program that stands in the reply without a fence: from its first statement to its last, whatever is between."""
-    for text in (lines, [line[4:] for line in lines if line.startswith("    ") or not line.strip()]):
+    return _loose(lines)[0]
+
+
+def _loose(lines: list[str]) -> tuple[str | None, bool]:
+    """That, and whether the model's turn ended with it."""
+    for text in ([*lines], [line[4:] for line in lines if line.startswith("    ") or not line.strip()]):
         first, last, program, lexer = -1, -1, False, _Lexer()
         prose = True  # is the line above neither a statement nor part of one
+        over = False
         for at, line in enumerate(text):
-            short = line[:300].rstrip()
-            if first >= 0 and (lexer.string or lexer.depth):
+            inside = first >= 0 and (lexer.string or lexer.depth)
+            if not inside:
+                line = text[at] = _after_edge(line)
+            end = len(line) if lexer.string else _before_edge(line)
+            short = line[: min(end, 300)].rstrip()
+            if inside:
                 last = at
             elif not short or short[0] == "#":
+                over = program and ends_turn(line[end:])
+                if over:
+                    break
                 continue
             elif short[0] in " \t":
                 if prose:
@@ -380,10 +401,15 @@ def _loose_program(lines: list[str]) -> str | None:
             else:
                 prose = True
                 continue
-            lexer.read(line)
+            lexer.read(line[:end])
+            if end < len(line) and not ("#" in line[:end] or lexer.string or lexer.depth):
+                text[at] = line[:end]
+                over = program and ends_turn(line[end:])
+                if over:
+                    break
         if program:
-            return "\n".join(text[first : last + 1]).strip("\n").rstrip()
-    return None
+            return "\n".join(text[first : last + 1]).strip("\n").rstrip(), over
+    return None, False
 
 
 def _program_with(functions: frozenset[str], usable: list[_Block], loose: str) -> str:
@@ -495,9 +521,9 @@ def _reads_input(code: str) -> bool:
 
 # ── the query in a reply ─────────────────────────────────────────────────────────────────────────────────────────────
 
-_BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+"
-_NAME = r"(?:\w+|\"[^\"]*\"|`[^`]*`|\[[^\]]*\])"
-_TABLES = rf"WITH\s+(?:RECURSIVE\s+)?{_NAME}\s*(?:\([^)]*\)\s*)?AS\s*(?:NOT\s+)?(?:MATERIALIZED\s*)?\("
+_BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|\Z))*+"
+_NAME = r"(?:\w++|\"[^\"]{0,200}\"|`[^`]{0,200}`|\[[^\]]{0,200}\])"
+_TABLES = rf"WITH\s+(?:RECURSIVE\s+)?{_NAME}\s*(?:\([^)]{{0,999}}\)\s*)?AS\s*(?:NOT\s+)?(?:MATERIALIZED\s*)?\("
 _QUERY = rf"(?:SELECT\b|VALUES\s*\(|{_TABLES})"
 _OTHER = (
     r"(?:(?:INSERT|REPLACE)\s+(?:OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|DROP\s+\w+|ALTER\s+TABLE|ATTACH\s|"
@@ -506,13 +532,14 @@ _OTHER = (
 _SQL_QUERY = re.compile(rf"{_BLANK}(?:{_QUERY})", re.I | re.S)
 _SQL_STATEMENT = re.compile(rf"{_BLANK}(?:{_QUERY}|{_OTHER})", re.I | re.S)
 _LINE = [re.compile(rf"^[ \t>]*(?={_QUERY})", flag | re.M) for flag in (re.NOFLAG, re.I)]
+_ANY_QUERY = re.compile(r"\b(?:SELECT|VALUES)\b", re.I)
 _LABEL = re.compile(r"\s*(?:sqlite3?|sql|query|postgres(?:ql)?|mysql|text|plaintext)\b[ \t]*:?", re.I)
 # Capitals alone: a sentence may begin with From, On or As.
 _CLAUSE = re.compile(
     r"\s*(?:[()\-,]|(?:FROM|WHERE|JOIN|LEFT|RIGHT|FULL|INNER|CROSS|NATURAL|ON|AND|OR|GROUP|ORDER|HAVING|LIMIT|OFFSET|"
     r"UNION|EXCEPT|INTERSECT|WINDOW|WHEN|ELSE|END|AS)\b)"
 )
-_PAUSE = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|;|\n[ \t]*\n", re.S)
+_PAUSE = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?(?:\*/|\Z)|;|\n[ \t]*\n", re.S)
 
 
 def extract_sql(reply: str) -> str | None:
@@ -523,11 +550,13 @@ def extract_sql(reply: str) -> str | None:
     text = answer(reply)
     if text is None:
         return None
+    if (over := TURN_ENDS.search(text)) and _ANY_QUERY.search(text, 0, over.start()):
+        text = text[: over.start()]
     parts = re.split(r"```+|~~~+", text.replace("\r\n", "\n"))
     blocks = [_without_label(block) for block in parts[1::2]]
     for what in (_SQL_QUERY, _SQL_STATEMENT):
         if found := [block for block in blocks if what.match(block)]:
-            return found[-1].strip()
+            return found[-1][: before_end(found[-1])].strip()
     loose = _without_label("\n".join(parts[::2]))
     capitals = _LINE[0].search(loose)
     sentence = re.match(r"\s*[A-Z][a-z]", loose) and capitals  # "Select the rows ...", and a query further down
@@ -544,12 +573,16 @@ def _without_label(block: str) -> str:
 
 def _until_prose(text: str) -> str:
     """The statement at the start of a text: to its semicolon, or to a paragraph that is no SQL."""
+    read = 0
     for pause in _PAUSE.finditer(text):
+        if pause[0][0] not in ";\n" or pause.start() < read:
+            continue
         more = _SQL_STATEMENT.match(text, pause.end())
-        if (pause[0] == ";" and not more) or (
-            pause[0][0] == "\n" and not more and not _CLAUSE.match(text, pause.end())
-        ):
+        if not more and pause[0] != ";":
+            more = _CLAUSE.match(text, pause.end())
+        if not more:
             return text[: pause.start()].strip()
+        read = more.end()
     return text.strip()
 
 

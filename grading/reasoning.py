@@ -8,7 +8,7 @@
     answer      what stands behind it
     EDGES       what servers leave before and behind a reply, and around a program in it
     before_end  where the tokens begin that end a text
-    LONGEST     characters of a reply that is read at all: a million tokens, more than any server gives
+    LONGEST     characters of a reply that is read at all: half a million tokens, more than any server gives
 
 Whoever reads a reply takes them from here: the client that keeps reasoning apart, what finds a program, a query or a
 number in a reply, and the table that counts what was cut while thinking. Left out: what an answer holds (extract.py).
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 1 << 22
+LONGEST = 1 << 21
 
 _TAG = r"(?:[a-z0-9]{1,20}[:_])?(?:think(?:ing|_fast|_faster)?|thoughts?|reasoning|reflection|antThinking)"
 MARKERS = (
@@ -32,8 +32,8 @@ MARKERS = (
         r"(?:<\|end\|>)?(?:<\|start\|>\w*+)?<\|channel\|>final(?:[ ]?<\|constrain\|>\w*+)?<\|message\|>",
     ),
     (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>|<\|START_(?:RESPONSE|TEXT)\|>"),  # Cohere: Command R7B, A
-    (r"<\|channel>[ \n]?thought\b", r"<channel\|>"),  # Gemma 4
-    (r"<unused94>(?:thought\b)?", r"<unused95>"),  # MedGemma
+    (r"<\|channel>[ \n]?thought\b\n?+", r"<channel\|>"),  # Gemma 4
+    (r"<unused94>(?:thought\b\n?+)?", r"<unused95>"),  # MedGemma
     (r"\[unused16\]", r"\[unused17\]"),  # openPangu
     (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
     (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>|<\|begin_of_solution\|>"),  # Sky-T1, OpenThinker
@@ -41,7 +41,7 @@ MARKERS = (
         r"(?:<\|begin\|>\w*+)?<\|think(?:ing)?\|>",
         r"<\|/think(?:ing)?\|>|(?:<\|end\|>)?(?:<\|begin\|>\w*+)?<\|content\|>",
     ),
-    (r"<\|im_start\|>think\b", r"<\|im_start\|>answer\b"),  # s1
+    (r"<\|im_start\|>think\b\n?+", r"<\|im_start\|>answer\b\n?+"),  # s1
 )
 PHRASES = (
     (r"Here(?:'s| is) my thought process:", r"(?<![^\n])Here(?:'s| is) my response:"),  # Granite 3
@@ -53,7 +53,9 @@ _BEGINS = "|".join(opens for opens, _ in PHRASES)
 _ENDS = "|".join(ends for _, ends in MARKERS + PHRASES)
 OPENS = re.compile(rf"(?:{_OPENS}|\A\s*(?:{_BEGINS}))", re.I)
 BEGINS = re.compile(rf"\s*(?:{_OPENS}|{_BEGINS})", re.I)
-ENDS = re.compile(rf"(?:{_ENDS})(?![\"'\\]|`(?!``))", re.I)  # before a quote or an escape: a string in a program
+ENDS = re.compile(  # several in a row are one; before a quote or an escape it is a string in a program
+    rf"(?:{_ENDS})(?:\s*(?:{_ENDS}))*+(?![\"'\\]|`(?!``))", re.I
+)
 OPENS_LINE = re.compile(rf"^[ \t]*(?:{_OPENS})", re.I | re.M)
 OPENS_AT_END = re.compile(rf"(?:{_OPENS})[ \t]*$", re.I)
 
@@ -72,6 +74,7 @@ EDGES = (
 _AT_START = re.compile(rf"(?:\s*(?:{EDGES[0]}))+", re.I)
 _AT_END = re.compile(rf"(?:{EDGES[1]}|{EDGES[2]})\Z", re.I)
 _ENDS_TURN = re.compile(EDGES[1], re.I)
+TURN_ENDS = re.compile(rf"(?:{EDGES[1]})(?:[ \t]*(?:{EDGES[1]}))*+[ \t]*$", re.I | re.M)
 _TAIL = 60  # characters: more than any of them has
 
 
@@ -99,7 +102,8 @@ def before_end(text: str) -> int:
     while end:
         tail = text[max(0, end - _TAIL) : end]
         bare = tail.rstrip()
-        token = _AT_END.search(bare)
+        begins = max(bare.rfind("<"), bare.rfind("[", 0, -1), 0)
+        token = _AT_END.match(bare, begins)
         if token:
             found = end = end - len(tail) + token.start()
         elif bare:

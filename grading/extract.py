@@ -60,7 +60,16 @@ def extract_code(reply: str | None, functions: Sequence[str] = ()) -> str | None
         return None
     text = reply.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     code = _program_in(text[: before_end(text)], functions)
-    return code if code and len(code) <= _LONGEST_PROGRAM else None
+    return _storable(code) if code and len(code) <= _LONGEST_PROGRAM else None
+
+
+def _storable(code: str) -> str:
+    """With half an emoji replaced as a decoder would have: it is a server's slip, and Python and files refuse it."""
+    try:
+        code.encode()
+    except UnicodeEncodeError:
+        return code.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return code
 
 
 def _program_in(text: str, functions: Sequence[str]) -> str | None:

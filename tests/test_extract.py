@@ -612,6 +612,24 @@ def test_text_of_a_program_comes_through_byte_for_byte():
     assert extract_code(f"```python\n{program}\n```") == program
 
 
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("\ud83d", "\ufffd"),
+        ("\ude00 a", "\ufffd a"),
+        ("\ud83da", "\ufffda"),
+        ("\ud83d\ude00", "\U0001f600"),
+        ("é😀", "é😀"),
+    ],
+)
+def test_half_an_emoji_is_replaced(text, stored):
+    """Python refuses a source with half a surrogate pair in it, and so does every file that rows are written to."""
+    for line in ("print(int(input()) * 2)  # ", "print(input(), '", "print(1)\n# "):
+        end = "')" if line.endswith("'") else ""
+        assert extract_code(f"```python\n{line}{text}{end}\n```") == f"{line}{stored}{end}"
+        assert extract_code(f"{line}{text}{end}") == f"{line}{stored}{end}" or line.endswith("# ")
+
+
 def test_console_session():
     assert extract_code("```python\n>>> n = int(input())\n>>> for i in range(n):\n...     print(i)\n...\n0\n```") == (
         "n = int(input())\nfor i in range(n):\n    print(i)"

@@ -23,10 +23,10 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, S
 from typing import Any, NamedTuple, TypeVar
 
 from faults import GraderFault, TaskError
-from grading.compare import clip_start, large_outputs_match
+from grading.compare import clip_around, difference
 from grading.compare import outputs_match as outputs_match
 from grading.extract import extract_code as extract_code
-from grading.grade import LETTERS, Grade, TestResult, clip, rules_of
+from grading.grade import CLIP, LETTERS, Grade, TestResult, clip, rules_of
 from grading.self_test import SELF_TEST, Check
 from tasksets.task import Task, Test
 
@@ -34,7 +34,7 @@ if sys.platform != "win32":  # there, all but the grader itself still works
     from grading import dialogue, protocol, sandbox, stateless, sweep, walls
 
 _KEPT = 8192  # verdicts remembered
-_LARGE = 1 << 18  # bytes from which on an output is compared piece by piece, between other work
+_LARGE = 1 << 13  # characters
 _T = TypeVar("_T")
 
 
@@ -172,12 +172,13 @@ class Grader:
         """
         wanted = tuple(Test(t) if isinstance(t, str) else Test(*t[:2]) for t in tests)
         job = _Job(program, kind, setup, self._limits(timeout), stop_at_first, tuple(functions))
-        key = hashlib.sha256(repr((job, wanted)).encode("utf-8", "surrogatepass")).digest()
-        return list(await self.once(key, lambda: self._run(job, [wanted])))
+        key = hashlib.sha256(program.encode("utf-8", "surrogatepass"))
+        key.update(repr((job._replace(program=""), wanted)).encode("utf-8", "surrogatepass"))
+        return list(await self.once(key.digest(), lambda: self._run(job, [wanted])))
 
     async def grade(self, reply: str, task: Task) -> Grade:
         """Find the program in a reply, run every visible test and, if it passes them all, every hidden one."""
-        code = extract_code(reply, task.functions)
+        code = await _aside(len(reply), extract_code, reply, task.functions)
         if code is None:
             return Grade(None, 0.0, False, "no_code", LETTERS["no_code"] * len(task.visible))
         job = _Job(code, task.kind, task.setup, self._limits(task.timeout), False, task.functions)
@@ -326,25 +327,28 @@ class Grader:
     async def _verdict(self, output: sandbox.Output, expected: str) -> TestResult:
         if output.outcome != "ended":
             return TestResult(False, output.outcome, output.outcome, output.cpu_seconds)
-        got, wanted = output.stdout, expected.encode("utf-8", "surrogatepass")
-        if len(got) + len(wanted) < _LARGE:
-            right = outputs_match(got, wanted, self.as_published)
-        else:
-            right = await large_outputs_match(got, wanted, self.as_published)
-        if right:
+        got = output.stdout
+        at = await difference(got, expected, self.as_published)
+        if at is None:
             return TestResult(True, "pass", "", output.cpu_seconds)
         text = got.decode("utf-8", "replace")
-        start = clip_start(text, expected)
+        short = len(text) <= CLIP and len(expected) <= CLIP
+        start = 0 if short else clip_around(len(got[:at].decode("utf-8", "replace")))
         return TestResult(False, "wrong_answer", clip(text, start), output.cpu_seconds, start)
 
     async def _run_asserts(
         self, worker: sandbox.WorkerProcess, source: bytes, job: _Job, groups: Sequence[Sequence[Test]]
     ) -> list[TestResult]:
         results: list[TestResult] = []
-        parts = (dialogue.taken_apart(tests, job.setup, job.functions, job.program) for tests in groups)
-        for few in _due(parts, job.stop_at_first, results):
-            results += await dialogue.decide(worker, source, job.limits, few)
+        for tests in _due(groups, job.stop_at_first, results):
+            parts = await _aside(len(job.program), dialogue.taken_apart, tests, job.setup, job.functions, job.program)
+            results += await dialogue.decide(worker, source, job.limits, parts)
         return results
+
+
+async def _aside(size: int, work: Callable[..., _T], *parts: object) -> _T:
+    """What reads a text of that size: beside the event loop where that takes more than a few milliseconds."""
+    return await asyncio.to_thread(work, *parts) if size > _LARGE else work(*parts)
 
 
 def _due(groups: Iterable[Sequence[_T]], stop_at_first: bool, results: list[TestResult]) -> Iterator[Sequence[_T]]:

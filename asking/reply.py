@@ -13,7 +13,7 @@ from typing import NamedTuple
 from asking.body import Body
 from asking.events import Tokens
 from asking.failed import Failed
-from grading.reasoning import BEGINS, ENDS, OPENS
+from grading.reasoning import BEGINS, ENDS, LONGEST, OPENS
 
 # finish_reason, in small letters, less what follows a colon. OpenAI, vLLM, SGLang, llama.cpp and Ollama say stop and
 # length; the other words are TGI's, Together's, Anthropic's, Gemini's, Cohere's, Mistral's, Zhipu's and old gateways'.
@@ -90,6 +90,8 @@ def split_reasoning(message: Body, cut_while_thinking: bool = False) -> tuple[st
     if isinstance(content, list):
         reasoning = reasoning or _text([part.get("thinking") for part in content if isinstance(part, dict)])
     text = _text(content)
+    if len(text) > LONGEST:  # nobody finds an answer in it
+        return text, reasoning
     opened = BEGINS.match(text)
     start = opened.end() if opened else 0
     closed = ENDS.search(text)

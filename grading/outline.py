@@ -24,6 +24,7 @@ _TOKEN = re.compile(
     r"|\\\n|\n[ \t]*+|\d[\w.]*+|\w++|:=|->|\.\.\.|[=!<>]=|(?:[-+%&|^@]|//?|\*\*?|<<|>>)=|[^\s\w]",
     re.S,
 )
+_LONGEST = 1 << 20
 _COMPOUND = frozenset("if elif else for while try except finally with def class match case async".split())
 _DOES_NOTHING = (["..."], ["pass"], ["''"])
 _ALWAYS_BOUND = frozenset((*dir(builtins), *keyword.kwlist, *keyword.softkwlist, "__file__", "__builtins__"))
@@ -84,7 +85,10 @@ def _split_at_colon(indent: int, tokens: list[str]) -> Iterator[tuple[int, list[
 
 @lru_cache(maxsize=16)
 def outline_of(code: str) -> Outline:
-    """Read by its tokens alone. In doubt a name is bound, so that nothing is missing which is not."""
+    """Read by its tokens alone, of a text of more than _LONGEST characters no more than those.
+
+    In doubt a name is bound, so that nothing is missing which is not.
+    """
     made: set[str] = set()
     named: set[str] = set()
     bound: set[str] = set()
@@ -93,7 +97,7 @@ def outline_of(code: str) -> Outline:
     inside: int | None = None  # the indent of the function or class that we are in
     sketch = ""  # a function that does nothing so far
     every_name = outside_library = False
-    for indent, tokens in _statements(code):
+    for indent, tokens in _statements(code[:_LONGEST]):
         if inside is not None and indent <= inside:
             inside, sketch = None, ""
         first = tokens[tokens[0] == "async" and len(tokens) > 1]

@@ -2,8 +2,8 @@
 
 import ast
 import json
-import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asking.reply import split_reasoning
-from grader import extract_code
+from grader import extract_code, outputs_match
+from grading.compare import clip_start
 from grading.extract import extract_sql, probability
+from grading.outline import outline_of
 from grading.reasoning import BEGINS, ENDS, OPENS, answer
+from swarm import fenced as fence_of
+from swarm import same_program
 
 DATA = Path(__file__).parent / "data"
 
@@ -185,9 +189,32 @@ MARKERS = [
     ("<thought kind='draft'>", "</thought>"),
     ("<thoughts>", "</thoughts>"),
     ("<reasoning>", "</reasoning>"),
+    ("<reflection>", "</reflection>"),
+    ("<seed:think>", "</seed:think>"),
+    ("<longcat_think>", "</longcat_think>"),
+    ("<think_fast>", "</think_fast>"),
     ("[THINK]", "[/THINK]"),
     ("◁think▷", "◁/think▷"),
     ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+    (
+        "<|start|>assistant<|channel|>analysis<|message|>",
+        "<|end|><|start|>assistant<|channel|>final <|constrain|>text<|message|>",
+    ),
+    ("<|channel|>commentary to=functions.python<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>\n<|START_TEXT|>"),
+    ("<|channel>thought\n", "<channel|>"),
+    ("<unused94>thought\n", "<unused95>"),
+    ("[unused16]", "[unused17]"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>\n\n<|begin_of_solution|>"),
+    ("<|think|>", "<|/think|>"),
+    ("<|begin|>assistant<|think|>", "<|end|><|begin|>assistant<|content|>"),
+    ("<|im_start|>think\n", "<|im_start|>answer\n"),
+    ("Here is my thought process:", "\nHere is my response:"),
+    ("Here's my thought process:", "\nHere's my response:"),
+    ("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"),
 ]
 
 
@@ -218,6 +245,178 @@ def test_markers_are_found_in_linear_time(text):
         pattern.search(text * 5), pattern.match(text * 100_000)
     OPENS.search(text * 100_000), ENDS.split(text * 100_000)
     assert time.process_time() - began < 2
+
+
+# How a reply holds a program, and what a server leaves behind the last of it.
+WRAPPINGS = [
+    "{}",
+    "Sure:\n\n{}",
+    "```python\n{}\n```",
+    "```python\n{}",
+    "```python\n{}\n",
+    "```python\n{}```",
+    "{}\n```",
+    "```\n{}\n```",
+    "```\npython\n{}\n```",
+    "````python\n{}\n```",
+    "````python\n{}\n```\nThat is all, friends.",
+    "`````python\n{}\n```",
+    "```python\n{}\n````",
+    "```python\n{}\n``",
+    "~~~python\n{}\n```",
+    "```python\n{}\n~~~",
+    "~~~\n```python\n{}\n```\n~~~",
+    "````markdown\n```python\n{}\n```\n````",
+    "1. So:\n```py\n{}\n```\n2. Done.",
+    "<answer>\n{}\n</answer>",
+    "<answer>{}</answer>",
+    "<answer>\n```python\n{}\n```\n</answer>",
+    "[PYTHON]{}[/PYTHON]",
+    "[PYTHON]\n{}\n[/PYTHON]",
+    "<|python_tag|>{}",
+    "<s>{}",
+    "<|im_start|>assistant\n{}",
+]
+TOKENS = """</s> <|im_end|> <|endoftext|> <end_of_turn> <eos> <eod> <turn|> <|eot_id|> <|eom_id|> <|end_of_text|>
+    <|EOT|> <|end▁of▁sentence|> <｜end▁of▁sentence｜> <|return|> <|end|> <|call|> <|END_RESPONSE|> <|END_OF_TURN_TOKEN|>
+    <|user|> <|observation|> <|role_end|> [|endofturn|] <seed:eos> [e~[ <SPECIAL_12> <|end_of_solution|> </s></s>
+    <|END_RESPONSE|><|END_OF_TURN_TOKEN|>""".split()
+ENDINGS = [
+    "",
+    *TOKENS,
+    *(f"\n{token}\n" for token in TOKENS),
+    " </s>  ",
+    "[END FINAL RESPONSE]\n<|end|>",
+    "<|im_end|>\n<|im_start|>user\nMore?<|im_end|>\n<|im_start|>assistant\n```python\nprint(input())\n```",
+]
+DRAFTS = ["hm", "hm\n```python\nprint('no')\n```\nno, wait\n", "```python\nprint('no')\n", "\nhm\nprint('no')\n"]
+TWO_LINES = "n = int(input())\nprint(n + 1)"
+
+
+def every_reply(markers, wrappings, endings, drafts=DRAFTS):
+    for opening, closing in markers:
+        for wrapping in wrappings:
+            for ending in endings:
+                for draft in drafts if opening else [""]:
+                    for gap in ("", "\n"):
+                        yield f"{opening}{draft}{closing}{gap}{wrapping.format(TWO_LINES)}{ending}"
+
+
+def test_a_right_program_in_any_wrapping_behind_any_marker_before_any_token():
+    """Each two of the three tables; the slow test has all three."""
+    bare = [("", "")]
+    for replies in (
+        every_reply(bare, WRAPPINGS, ENDINGS),
+        every_reply(MARKERS, WRAPPINGS, [""], DRAFTS[1:2]),
+        every_reply(MARKERS, WRAPPINGS[:3], ["</s>", ENDINGS[-1]], DRAFTS[:2]),
+        every_reply(MARKERS, WRAPPINGS[:1], TOKENS, DRAFTS[3:]),
+    ):
+        assert [reply for reply in replies if extract_code(reply) != TWO_LINES] == []
+
+
+@pytest.mark.slow
+def test_every_wrapping_behind_every_marker_before_every_token():
+    replies = every_reply([("", ""), *MARKERS], WRAPPINGS, ENDINGS)
+    assert [reply for reply in replies if extract_code(reply) != TWO_LINES] == []
+    program = "def double(x):\n    return 2 * x"
+    for reply in every_reply([("", ""), *MARKERS], WRAPPINGS, [""]):
+        assert extract_code(reply.replace(TWO_LINES, program), ("double",)) == program
+
+
+@pytest.mark.parametrize(("opening", "closing"), MARKERS)
+def test_a_draft_is_no_answer(opening, closing):
+    """Cut while thinking, nothing behind it, words behind it: no program; and what stands behind it is the program."""
+    for draft in [*DRAFTS[1:], "```python\nprint('no')\n```", "\nprint('no')\n```\n"]:
+        for before in ("", "\n", "  "):
+            thought = f"{before}{opening}{draft}"
+            for reply in (thought, f"{thought}<|im_end|>", f"{thought}\n</s>", f"{thought}{closing}",
+                          f"{thought}{closing}\n\nSorry, no.", f"{thought}{closing}<|im_end|>"):  # fmt: skip
+                assert extract_code(reply) is None, reply
+                assert extract_code(reply, ("no",)) is None, reply
+            assert extract_code(f"{thought}{closing}\n{TWO_LINES}") == TWO_LINES
+        assert extract_code(f"{draft}{closing}\n{TWO_LINES}") == TWO_LINES  # opened by the server's template
+        if not opening.startswith("Here"):  # a phrase counts where a reply begins with it
+            assert extract_code(f"Let me see.\n{opening}{draft}{closing}\n{TWO_LINES}") == TWO_LINES
+            assert extract_code(f"Let me see.\n{opening}{draft}") is None
+
+
+def test_harmony_whose_tokens_were_left_out():
+    draft = "analysisWe need to print. ```python\nprint('no')\n```"
+    assert extract_code(draft) is None
+    assert extract_code(f"{draft}assistantfinal```python\n{FINAL}\n```") == FINAL
+    assert extract_code(f"{draft}assistantfinal{FINAL}") == FINAL
+    assert split_reasoning({"content": f"{draft}assistantfinalhi"}) == ("hi", draft.removeprefix("analysis"))
+    assert extract_code("analysisResult = input()\nprint(analysisResult)") is not None
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        'print("</s>")\nprint(input())',
+        'text = """<s>\nhello </s>\n"""\nprint(input())',
+        "print(input())  # ends with </s>\nprint(1)",
+        "end = '<|im_end|>'\nprint(input() + end)",
+        "x = input()\nprint('<answer>', x, '</answer>')",
+        "tokens = [x for x in input()]\nprint(tokens + [DONE])",
+        "text = '''\n<|python_tag|>x\n<|im_end|>\n'''\nprint(text, input())",
+        "x = (1 <int(input())> 0,\n  2)\nprint(x)",
+        'import os\n"""A docstring.\n</s>\n<|im_end|>\n"""\nprint(input())',
+        'import os\ntext = """\n<|im_end|>\n"""\nprint(text, input())',
+        "print(input())\nprint(3 >2\n  , ~ ~ ~1)",
+    ],
+)
+def test_a_token_in_a_program_is_text(program):
+    for reply in (program, f"```python\n{program}\n```", f"```python\n{program}", f"<think>a</think>{program}"):
+        assert extract_code(reply) == program
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_token_ends_a_query_and_a_number_too(token):
+    for end in (token, f"\n{token}\n", f" {token}{token}"):
+        assert extract_sql(f"SELECT a FROM t{end}") == "SELECT a FROM t"
+        assert extract_sql(f"```sql\nSELECT a FROM t{end}") == "SELECT a FROM t"
+        assert extract_sql(f"```sql\nSELECT a FROM t\n```{end}") == "SELECT a FROM t"
+        assert extract_sql(f"SELECT a FROM t{end}\n<|im_start|>user\nAnd b?") == "SELECT a FROM t"
+        assert probability(f"85{end}") == 0.85
+
+
+FUTURE = "from __future__ import annotations"
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        (  # of several functions
+            [f"{FUTURE}\ndef a(x):\n    return x", f"{FUTURE}\ndef b(x):\n    return x"],
+            f"{FUTURE}\n\ndef a(x):\n    return x\n\ndef b(x):\n    return x",
+        ),
+        (  # of a helper, an import before the one that is meant
+            ["import math\ndef helper(x):\n    return math.sqrt(x)", f"{FUTURE}\ndef a(x): return helper(x)\nb = a"],
+            f"{FUTURE}\n\nimport math\ndef helper(x):\n    return math.sqrt(x)\n\ndef a(x): return helper(x)\nb = a",
+        ),
+        (  # in brackets, with other names, beside another statement, behind a docstring
+            [
+                '"""Helps."""\nfrom __future__ import (\n    annotations,  # a\n    division,\n)\ndef a(x): return x',
+                f'"""\n{FUTURE}\n"""\n{FUTURE}; import math\ndef b(x): return x',
+            ],
+            f'from __future__ import annotations, division\n\n"""Helps."""\ndef a(x): return x\n\n'
+            f'"""\n{FUTURE}\n"""\nimport math\ndef b(x): return x',
+        ),
+        (  # where it stands first already, nothing moves
+            [f'"""Doc."""\n{FUTURE}\ndef a(x): return x', "def b(x): return x"],
+            f'"""Doc."""\n{FUTURE}\ndef a(x): return x\n\ndef b(x): return x',
+        ),
+    ],
+)
+def test_what_blocks_import_from_the_future_stands_first_and_once(parts, whole):
+    code = extract_code(fenced(*parts), ("a", "b"))
+    assert code == whole
+    compile(code, "joined", "exec", dont_inherit=True)
+
+
+def test_a_program_of_stdin_with_a_helper_from_the_future():
+    code = extract_code(fenced("def helper(x):\n    return x", f"{FUTURE}\nprint(helper(input()))"))
+    assert code == f"{FUTURE}\n\ndef helper(x):\n    return x\n\nprint(helper(input()))"
 
 
 DOUBLE = "def double(x):\n    return 2 * x"
@@ -413,6 +612,24 @@ def test_text_of_a_program_comes_through_byte_for_byte():
     assert extract_code(f"```python\n{program}\n```") == program
 
 
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("\ud83d", "\ufffd"),
+        ("\ude00 a", "\ufffd a"),
+        ("\ud83da", "\ufffda"),
+        ("\ud83d\ude00", "\U0001f600"),
+        ("é😀", "é😀"),
+    ],
+)
+def test_half_an_emoji_is_replaced(text, stored):
+    """Python refuses a source with half a surrogate pair in it, and so does every file that rows are written to."""
+    for line in ("print(int(input()) * 2)  # ", "print(input(), '", "print(1)\n# "):
+        end = "')" if line.endswith("'") else ""
+        assert extract_code(f"```python\n{line}{text}{end}\n```") == f"{line}{stored}{end}"
+        assert extract_code(f"{line}{text}{end}") == f"{line}{stored}{end}" or line.endswith("# ")
+
+
 def test_console_session():
     assert extract_code("```python\n>>> n = int(input())\n>>> for i in range(n):\n...     print(i)\n...\n0\n```") == (
         "n = int(input())\nfor i in range(n):\n    print(i)"
@@ -447,54 +664,142 @@ def test_any_text_has_an_answer(reply):
         assert code is None or (code.strip() and "\r" not in code)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("start", ["", "```python\n", "x = input()\n"], ids=["bare", "fenced", "loose"])
-def test_a_megabyte_of_anything_is_read_in_linear_time(start):
-    """Time that grew with the square of the length would be minutes for one of these; 10 CPU seconds end it."""
-    units = [
-        *PIECES,
-        "`",
-        "`\n",
-        "```\n",
-        "```python\n",
-        "'''\n```\n",
-        '"""\n```\n```python\n',
-        "> ",
-        "\t",
-        "[",
-        "x[",
-        "x[]=",
-        "f, f, ",
+# What a reader could stumble over, to be repeated: fences, quotes, tags, brackets, blanks, comments, tokens, nests.
+SHAPES = [
+    *PIECES,
+    *("`", "`\n", "```\n", "```python\n", "``` ```", "~~~python\n", "> ", "> ```\n", "- ```\n", "\t", " \n", "1. "),
+    *("x = 1\n```\n```\n", "```\nx = 1\n```\n```\n", "# x\nx = 1\n", "print(1)```\n", "```python print(1)```\n"),
+    *("'''\n```\n", '"""\n```\n```python\n', "'", "'a", '"', "''", "\\\n", "[", "(", "x = [\n", "x[", "x[]=", "f, f, "),
+    *(
         "a=b=",
+        "a,",
         "lambda:",
         "input(",
         "input('",
-        "<think <thinking>",
-        " </think> a",
-        "```python\ninput(#\n```\n",
-        "```python\nx1 = y1\n```\n",
-        "```python\ndef f(): ...\n```\n",
-        "```python\nfrom a import f\n```\n",
-    ]
-    units += [
-        "a,",
         "class A\n    ",
         "    x\n",
-        "print(1)```\n",
-        "```python print(1)```\n",
         "import a, ",
+        "import a\n",
         "for x in ",
-        "\\\n",
-    ]
+    ),
+    *("```python\ninput(#\n```\n", "```python\nx1 = y1\n```\n", "```python\ndef f(): ...\n```\n"),
+    *("```python\nfrom a import f\n```\n", "```python\nfrom __future__ import a\n```\n", "from __future__ import (\n"),
+    *("def f(x):\n", "def f(", "if x:", "case ", "a.b.", "@", "1", "1 ", "1.", "0.5\n", "-1%", "1e9 ", "\u2028", "é"),
+    *(
+        "<think <thinking>",
+        " </think> a",
+        "</think>\n",
+        "<think>\n",
+        "<|start|>a",
+        "<|channel|>",
+        "[THINK]",
+        "[/THINK]\n",
+    ),
+    *(
+        "<|END_THINKING|>\n",
+        "Here is my response:\n",
+        "assistantfinal",
+        "analysisWe need ",
+        "</s>",
+        "</s>\n",
+        "<|x|>\n",
+    ),
+    *("print(1)</s>\n", "x = 1<|im_end|>\n", "<answer>", "<answer></answer>", "<|", "<s>", "[e~["),
+    *(
+        "/*",
+        "; /*",
+        "/**/",
+        "--",
+        "--\n",
+        ";",
+        "\n\n(",
+        "SELECT 1\n\n",
+        "SELECT 1;",
+        "WITH a (\n",
+        'WITH "\n',
+        "WITH [\n",
+    ),
+    *("WITH a(b) AS (\n", "WITH\n", "(SELECT ", "\n\n\n\nSELECT 1"),
+]
 
-    def too_long(*_):
-        raise TimeoutError
 
-    before = signal.signal(signal.SIGPROF, too_long)
-    try:
-        for unit in units:
-            signal.setitimer(signal.ITIMER_PROF, 10)
-            extract_code(start + unit * (1_000_000 // len(unit)), ("f", "g"))
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+def outline(code: str) -> None:
+    outline_of.cache_clear()
+    outline_of(code)
+
+
+# Every reader of a reply, a program, an output; and the CPU seconds that it may take for a megabyte of anything.
+READERS: dict[str, tuple[Callable[[str], object], float]] = {
+    "program": (extract_code, 20),
+    "program fenced": (lambda text: extract_code("```python\n" + text), 20),
+    "program loose": (lambda text: extract_code("x = input()\n" + text), 20),
+    "functions": (lambda text: extract_code(text, ("f", "g")), 20),
+    "program behind thoughts": (lambda text: extract_code(f"<think>{text}</think>\n{text}"), 40),
+    "query": (extract_sql, 5),
+    "query loose": (lambda text: extract_sql("SELECT 1 " + text), 5),
+    "number": (probability, 5),
+    "reasoning": (lambda text: split_reasoning({"content": text}), 2),
+    "reasoning open": (lambda text: split_reasoning({"content": "<think>" + text}), 2),
+    "outline": (outline, 10),
+    "same program": (same_program, 1),
+    "fence": (fence_of, 1),
+    "clip": (lambda text: clip_start(text, text[1:]), 5),
+    "match": (lambda text: outputs_match(text + "x", text), 5),
+}
+
+
+def seconds_of(reader: Callable[[str], object], text: str) -> float:
+    began = time.process_time()
+    reader(text)
+    return time.process_time() - began
+
+
+def in_linear_time(name: str, size: int, times: int) -> list[str]:
+    """The shapes for which that reader takes more than six times as long at four times the size, or too long at all."""
+    reader, bound = READERS[name]
+    slow = []
+    for shape in SHAPES:
+        small, large = shape * (size // len(shape)), shape * (4 * size // len(shape))
+        for _ in range(times):  # a busy machine may take one of them for slow, and not each time
+            first, second = min(seconds_of(reader, small) for _ in range(2)), seconds_of(reader, large)
+            fast = second < 0.01 or (second < 6 * first and second < bound * len(large) / 1e6)
+            if fast:
+                break
+        if not fast:
+            slow.append(f"{shape!r}: {first:.3f} s, {second:.3f} s")
+    return slow
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_whatever_reads_a_reply_takes_linear_time(name):
+    assert in_linear_time(name, 600, 6) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+def test_a_megabyte_of_anything_is_read_in_linear_time(name):
+    assert in_linear_time(name, 50_000, 6) == []
+    reader, bound = READERS[name]
+    for shape in SHAPES[::7]:
+        assert seconds_of(reader, shape * (1_000_000 // len(shape))) < bound, shape
+
+
+def test_a_few_kilobytes_do_not_hold_the_host_for_minutes():
+    """Each bare fence outside of a block once read all that stood there."""
+    n = 3000
+    assert seconds_of(extract_code, "# x\n" + "x = 1\n" * n + "```\n```\n" * n) < 3
+    assert seconds_of(extract_code, "# x\n" + "x = 1\n```\n```\n" * n) < 3
+    assert seconds_of(extract_code, "prose\n" * n + "```\n```\n" * n) < 3
+
+
+def test_what_no_model_writes_is_not_read():
+    program = "print(1)\n" + "x = 1\n" * 200_000
+    assert extract_code(program) is None  # longer than any program that a judge takes
+    thoughts = "hm, " * 300_000
+    assert extract_code(f"<think>{thoughts}</think>\n{FINAL}") == FINAL
+    assert extract_sql(f"<think>{thoughts}</think>\nSELECT 1") == "SELECT 1"
+    endless = thoughts * 3
+    for reader in (extract_code, extract_sql, probability):
+        assert seconds_of(reader, f"<think>{endless}</think>\n```\nSELECT 85\n```") < 0.5
+        assert reader(f"<think>{endless}</think>\n```\nSELECT 85\n```") is None
+    assert seconds_of(lambda text: split_reasoning({"content": text}), endless) < 0.5

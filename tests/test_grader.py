@@ -231,6 +231,36 @@ def test_a_huge_output_does_not_stop_the_world(shared):
     assert longest < 2.0, longest  # a plain comparison would take several seconds on a machine as busy as this
 
 
+def test_half_an_emoji_in_a_comment_of_a_right_program_passes(shared):
+    task = Task("t", "t", "t", "stdio", (Test("1\n", "2\n"),), (Test("2\n", "4\n"),))
+    grade = shared(lambda judge: judge.grade("```python\nprint(int(input()) * 2)  # \ud83d\n```", task))
+    assert (grade.outcome, grade.code) == ("pass", "print(int(input()) * 2)  # \ufffd")
+
+
+def test_a_long_reply_is_read_beside_other_work(shared):
+    """A reply that takes long to read, and one that is too long to be read; others go on meanwhile."""
+    task = Task("t", "t", "t", "stdio", (Test("", "1\n"),), (Test("", "1\n"),))
+
+    async def work(judge):
+        beats, over = 0, False
+
+        async def pulse():
+            nonlocal beats
+            while not over:
+                beats += 1
+                await asyncio.sleep(0.005)
+
+        beat = asyncio.ensure_future(pulse())
+        grades = [await judge.grade(text, task) for text in ("x = 1\n" * 100_000 + "[", "x = 1\n" * 3_000_000)]
+        over = True
+        await beat
+        return [grade.outcome for grade in grades], beats
+
+    outcomes, beats = shared(work)
+    assert outcomes == ["no_code", "no_code"]
+    assert beats > 5
+
+
 # ── asserts by value ─────────────────────────────────────────────────────────────────────────────────────────────────
 VALUES = """
 import collections, math, sys

@@ -30,6 +30,7 @@ from grading.compare import clip_start, large_outputs_match
 from grading.compare import outputs_match as outputs_match
 from grading.extract import extract_code as extract_code
 from grading.grade import LETTERS, Grade, TestResult, clip, rules_of
+from grading.prelude import behind
 from grading.self_test import SELF_TEST, Check
 from tasksets.task import Task, Test
 
@@ -157,13 +158,16 @@ class Grader:
         stop_at_first: bool = False,
         timeout: float | None = None,
         functions: Sequence[str] = (),
+        prelude: str = "",
     ) -> list[TestResult]:
         """A program on tests: a result for each, in order.
 
         tests: Test, or plain (input, output) pairs; for asserts also plain strings. stop_at_first: tests after the
         first that is not passed are not_run. timeout: CPU seconds a test. functions: names that the task requires.
+        prelude: runs before the program, in its namespace.
         """
         wanted = tuple(Test(t) if isinstance(t, str) else Test(*t[:2]) for t in tests)
+        program = behind(prelude, program)
         job = _Job(program, kind, setup, self._limits(timeout), stop_at_first, tuple(functions))
         key = hashlib.sha256(repr((job, wanted)).encode("utf-8", "surrogatepass")).digest()
         return list(await self.once(key, lambda: self._run(job, [wanted])))
@@ -173,7 +177,8 @@ class Grader:
         code = extract_code(reply, task.functions)
         if code is None:
             return Grade(None, 0.0, False, "no_code", LETTERS["no_code"] * len(task.visible))
-        job = _Job(code, task.kind, task.setup, self._limits(task.timeout), False, task.functions)
+        program = behind(task.prelude, code)
+        job = _Job(program, task.kind, task.setup, self._limits(task.timeout), False, task.functions)
         results = await self.once((task.digest, job), lambda: self._run(job, [task.visible, task.hidden]))
         visible, hidden = results[: len(task.visible)], results[len(task.visible) :]
         failed = next((r for r in results if not r.passed), None)

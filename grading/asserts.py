@@ -170,6 +170,16 @@ def take_apart(text: str, setup: str = "", required: frozenset[str] = frozenset(
         raise NotATest(f"it cannot be taken apart ({why})") from None
 
 
+def refuse_deciding(text: str, prelude: str) -> None:
+    """Raises NotATest for a test that calls a function of the prelude which compares or asserts."""
+    called = loaded_in(ast.Module(_parsed(text, "a test"), []))
+    for node in _parsed(prelude, "the prelude"):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name not in called:
+            continue
+        if any(isinstance(one, ast.Compare | ast.Assert) for one in ast.walk(node)):
+            raise NotATest(f"{node.name} of the prelude would decide beside the program: put it into `setup`")
+
+
 def _parts_of(text: str, setup: str, required: frozenset[str]) -> Apart:
     *before, last = _parsed(text, "a test") or [ast.Pass()]
     if not isinstance(last, ast.Assert):

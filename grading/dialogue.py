@@ -231,9 +231,11 @@ class _Undecided:
         if output.outcome == "ended" and data:
             answers = _answers(data, len(asks))
             if len(answers) == len(asks):
-                before = [answer for _, _, answer in self.given]
-                self.changed = self.changed or answers[: len(before)] != before
+                before = self.given
                 self.given = [(ask, ask[0] in self.whole, answer) for ask, answer in zip(asks, answers, strict=True)]
+                self.changed = self.changed or any(
+                    old[1] == new[1] and old[2] != new[2] for old, new in zip(before, self.given, strict=False)
+                )
                 self.many = min(_ASKS, 2 * self.many)
             else:
                 self.fail("runtime_error")

@@ -201,6 +201,8 @@ class Kinds:
         item = self.of(node.slice, inner) if isinstance(node, ast.Subscript) else TEST
         if base == TEST:
             return item if item == TEST else MIXED
+        if base == OWN and item != MIXED and _of_its_kind(node):
+            return OWN
         return THEIRS if base in _PROGRAM and item != MIXED else MIXED
 
     def is_leaf(self, links: list[ast.expr]) -> bool:
@@ -214,6 +216,8 @@ class Kinds:
         root = links[0]
         if not isinstance(root, ast.Name) or not self.names.is_own(root.id):
             return False
+        while more := _of_its_kind(links[-1]):
+            links = links[:-more]
         if not root.id[:1].isupper():
             return len(links) == 1  # the object itself
         if len(links) == 1 or (len(links) == 2 and isinstance(links[1], ast.Call)):
@@ -249,6 +253,8 @@ class Kinds:
             runs = method == "run_until_complete" and len(args) == 1 and not named
             return args[0] if runs and args[0] in (*_PROGRAM, READ) else MIXED
         kinds = {*args, *(kind for _, kind, _ in named)}
+        if base == OWN and _of_its_kind(node):
+            return OWN
         if base == OWN:
             return THEIRS if not kinds & {MIXED, READ} else MIXED
         return THEIRS if base == THEIRS and kinds <= {*_PROGRAM} and method not in _YES_OR_NO else MIXED
@@ -357,6 +363,14 @@ class Kinds:
             return ""
         home = self.names.home(node.id).removeprefix("import ")
         return ".".join([home, *path]) if home else ""
+
+
+def _of_its_kind(link: ast.expr) -> int:
+    """How many last links of a chain give another object of the same class: a slice, `.copy()`."""
+    if isinstance(link, ast.Subscript):
+        return int(isinstance(link.slice, ast.Slice))
+    copies = isinstance(link, ast.Call) and isinstance(link.func, ast.Attribute) and link.func.attr == "copy"
+    return 2 if copies and not link.args and not link.keywords else 0  # type: ignore[attr-defined]
 
 
 def _together(kinds: Iterable[str]) -> str:

@@ -17,8 +17,10 @@ comparison (`err = abs(f(3) - 9)` before `assert err < 1`), what else a variable
 `case["out"]` beside `f(case["in"])`), and methods of objects of the program's own. A test that must not trust a program
 keeps call and answer in the assert.
 
-Left out: identity of two values of the program (`f(x) is x` is refused), and types of its own: what comes back is
-plain data. Standard library only; no program is run here.
+A leaf that is an object of the program's own stays where it is: what is larger and holds no expected value, a *group*
+(`len(s)`, `s < t`), is asked in its place. What that may be: beside.py.
+
+Left out: identity of two values of the program (`f(x) is x` is refused). Standard library only; no program is run here.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ from grading.extract import probability
 from grading.grade import LETTERS, Grade, rules_of
 from records import CHECKS, CONFIG, Folder, Log, dumps
 from session import Session, Worker, each
-from swarm import Attempt, Flow, Prompt, Slot, fenced, same_program
+from swarm import Attempt, Flow, Prompt, Slot, fenced, problem, same_program
 from tasks import load_again
 from tasksets.task import Task, Test, card
 from telling.curves import area, areas, bucket_table, curve, plot
@@ -261,7 +261,9 @@ class Sheet:
         if self.rules.get(key) != grader.rules:
             attempt = self.log.get(one.slot)
             assert attempt is not None and attempt.code is not None
-            results = await grader.run(attempt.code, tests, task.kind, task.setup, stop, task.timeout, task.functions)
+            results = await grader.run(
+                attempt.code, tests, task.kind, task.setup, stop, task.timeout, task.functions, task.prelude
+            )
             letters = "".join(LETTERS[result.outcome] for result in results)
             row = {"task_id": task.id, "task_sha": task.digest, "program": one.program, "tests": name}
             seconds = round(sum(result.cpu_seconds for result in results), 6)
@@ -445,7 +447,7 @@ JUDGE_REQUEST = (
 def judge_prompt(task: Task, code: str) -> Prompt:
     """The problem and a program, and nothing of any test."""
     program = fenced(code.rstrip("\n"), "python")
-    shown = f"Problem:\n\n{task.statement.rstrip()}\n\nProgram:\n\n{program}\n\n{JUDGE_REQUEST}"
+    shown = f"Problem:\n\n{problem(task)}\n\nProgram:\n\n{program}\n\n{JUDGE_REQUEST}"
     return Prompt([{"role": "system", "content": JUDGE_SYSTEM}, {"role": "user", "content": shown}])
 
 

@@ -26,7 +26,8 @@ from faults import GraderFault, TaskError
 from grading.compare import clip_around, difference
 from grading.compare import outputs_match as outputs_match
 from grading.extract import extract_code as extract_code
-from grading.grade import CLIP, LETTERS, Grade, TestResult, clip, rules_of
+from grading.grade import CLIP, LETTERS, Grade, TestResult, clip, rules_of, tally
+from grading.prelude import behind
 from grading.self_test import SELF_TEST, Check
 from tasksets.task import Task, Test
 
@@ -164,13 +165,16 @@ class Grader:
         stop_at_first: bool = False,
         timeout: float | None = None,
         functions: Sequence[str] = (),
+        prelude: str = "",
     ) -> list[TestResult]:
         """A program on tests: a result for each, in order.
 
         tests: Test, or plain (input, output) pairs; for asserts also plain strings. stop_at_first: tests after the
         first that is not passed are not_run. timeout: CPU seconds a test. functions: names that the task requires.
+        prelude: runs before the program, in its namespace.
         """
         wanted = tuple(Test(t) if isinstance(t, str) else Test(*t[:2]) for t in tests)
+        program = behind(prelude, program)
         job = _Job(program, kind, setup, self._limits(timeout), stop_at_first, tuple(functions))
         key = hashlib.sha256(program.encode("utf-8", "surrogatepass"))
         key.update(repr((job._replace(program=""), wanted)).encode("utf-8", "surrogatepass"))
@@ -181,21 +185,23 @@ class Grader:
         code = await _aside(len(reply), extract_code, reply, task.functions)
         if code is None:
             return Grade(None, 0.0, False, "no_code", LETTERS["no_code"] * len(task.visible))
-        job = _Job(code, task.kind, task.setup, self._limits(task.timeout), False, task.functions)
+        program = behind(task.prelude, code)
+        job = _Job(program, task.kind, task.setup, self._limits(task.timeout), False, task.functions)
         results = await self.once((task.digest, job), lambda: self._run(job, [task.visible, task.hidden]))
-        visible, hidden = results[: len(task.visible)], results[len(task.visible) :]
-        failed = next((r for r in results if not r.passed), None)
-        shown = next((r for r in visible if not r.passed), None)
+        letters = "".join(LETTERS[result.outcome] for result in results)
+        visible, hidden = letters[: len(task.visible)], letters[len(task.visible) :]
+        found = tally(visible, hidden)
+        shown = next((result for result in results[: len(task.visible)] if not result.passed), None)
         return Grade(
             code=code,
-            fitness=sum(r.passed for r in visible) / len(visible) if visible else 0.0,
-            passed=failed is None and len(results) == len(task.visible) + len(task.hidden) > 0,
-            outcome=failed.outcome if failed else "pass" if results else "not_run",
-            visible="".join(LETTERS[r.outcome] for r in visible),
-            hidden="".join(LETTERS[r.outcome] for r in hidden),
+            fitness=found.fitness,
+            passed=found.passed,
+            outcome=found.outcome,
+            visible=visible,
+            hidden=hidden,
             got=shown.got if shown else "",
             got_start=shown.got_start if shown else 0,
-            cpu_seconds=round(sum(r.cpu_seconds for r in results), 6),
+            cpu_seconds=round(sum(result.cpu_seconds for result in results), 6),
         )
 
     def _limits(self, timeout: float | None) -> sandbox.Limits:

@@ -135,6 +135,14 @@ def _request(task: Task, style: Style, wish: str) -> str:
     return "\n".join(lines)
 
 
+def problem(task: Task) -> str:
+    """The statement, and what is given before the program."""
+    if not task.prelude:
+        return task.statement.rstrip()
+    given = fenced(task.prelude, "python")
+    return f"{task.statement.rstrip()}\n\nGiven, and run before your program, so that it need not repeat it:\n{given}"
+
+
 def _messages(style: Style, text: str) -> list[dict[str, str]]:
     system = [{"role": "system", "content": style.system}] if style.system else []
     return [*system, {"role": "user", "content": text}]
@@ -142,7 +150,7 @@ def _messages(style: Style, text: str) -> list[dict[str, str]]:
 
 def bare(task: Task, style: Style) -> Prompt:
     """The problem alone: what every fresh draw sees, and what a rescued row is filed under."""
-    text = f"{task.statement.rstrip()}\n\n{_request(task, style, 'Write one Python 3 program')}"
+    text = f"{problem(task)}\n\n{_request(task, style, 'Write one Python 3 program')}"
     return Prompt(_messages(style, text))
 
 
@@ -186,7 +194,7 @@ def refine(task: Task, own: Attempt | None, other: Attempt | None, style: Style)
     """
     if own is None:
         return bare(task, style)
-    parts = [task.statement.rstrip(), _described(task, own, "Your best program so far")]
+    parts = [problem(task), _described(task, own, "Your best program so far")]
     if other is not None:
         parts.append(_described(task, other, "The best program of another attempt"))
     if own.code is not None and set(own.visible_tests) == {LETTERS["pass"]}:

@@ -17,27 +17,27 @@ comparison (`err = abs(f(3) - 9)` before `assert err < 1`), what else a variable
 `case["out"]` beside `f(case["in"])`), and methods of objects of the program's own. A test that must not trust a program
 keeps call and answer in the assert.
 
-Left out: identity of two values of the program (`f(x) is x` is refused), and types of its own: what comes back is
-plain data. Standard library only; no program is run here.
+A leaf that is an object of the program's own stays where it is: what is larger and holds no expected value, a *group*
+(`len(s)`, `s < t`), is asked in its place. What that may be: beside.py.
+
+Left out: identity of two values of the program (`f(x) is x` is refused). Standard library only; no program is run here.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
-import importlib
-import symtable
-import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-BUILTINS = frozenset(dir(builtins))
+from grading.beside import MIXED, READ, TEST, asks_yes_or_no, first_value, links_of
+from grading.names import BUILTINS as BUILTINS
+from grading.names import RUNNING, NotATest, Scope, loaded_in, source_of, stored_in
 
 # Around what the judge (judge.py) decides: what it is given, and what it leaves.
-_UNPACK = "__guess__, __given__ = __given__\n"
+_UNPACK = "__guess__, __given__, __beside__ = __given__\n"
 _VERDICT = """
 try:
     __value__ = not not ({remainder})
@@ -66,10 +66,6 @@ def __answer__(ask):
 _NO_VERDICT = "(lambda __v__: object() if __v__ is True or __v__ is False else __v__)({})"
 
 
-class NotATest(ValueError):
-    """The text cannot be used as an assert; the message says why."""
-
-
 class Leaf(NamedTuple):
     """An expression of the program. text: up to its first call, with what follows that up to the next one.
 
@@ -85,10 +81,11 @@ class Leaf(NamedTuple):
     needs: frozenset[str]  # other names that it reads
     needs_whole: frozenset[str]
     alone: bool  # nothing hangs on it
+    outer: int = 0  # the number of the group around it; 0: there is none
 
 
 class _Before(NamedTuple):
-    """A statement before the assert. Its names: see _Reading."""
+    """A statement before the assert. Its names: see Reading."""
 
     text: str
     reads: frozenset[str]
@@ -97,9 +94,15 @@ class _Before(NamedTuple):
 
 
 class Apart(NamedTuple):
-    """One test, taken apart."""
+    """One test, taken apart.
+
+    groups: larger expressions, each of leaves and of what may be asked together with them (beside.py); asked in their
+    place where one of these is no plain data, or from the start. Their numbers are -1, -2 and so on.
+    """
 
     leaves: tuple[Leaf, ...]
+    groups: tuple[Leaf, ...]
+    at_once: frozenset[int]  # groups that are asked from the start
     setup: str  # runs beside the program, always
     statements: tuple[_Before, ...]
     judge: str  # a piece of Python that leaves (verdict, what was got) or the questions, all in their order
@@ -109,7 +112,16 @@ class Apart(NamedTuple):
     @property
     def is_one_question(self) -> bool:
         """Whether the first question can be put without asking the judge which it is."""
-        return not self.catches and len(self.leaves) <= 1 and not any(leaf.bound for leaf in self.leaves)
+        several = self.catches or self.at_once or len(self.leaves) > 1
+        return not several and not any(leaf.bound for leaf in self.leaves)
+
+    def asked(self, number: int) -> Leaf:
+        """The leaf or group of this number."""
+        return self.leaves[number] if number >= 0 else self.groups[~number]
+
+    def is_asked(self, number: int) -> bool:
+        """Whether there is a leaf or group of this number."""
+        return -len(self.groups) <= number < len(self.leaves)
 
     def question(self) -> str:
         """A piece that leaves the value of the only leaf in __value__; None where the assert asks nothing."""
@@ -118,15 +130,21 @@ class Apart(NamedTuple):
         return f"{self._beside(self.leaves[0].needs)}__value__ = {self.leaves[0].text}"
 
     def questions(self, asks: Sequence[tuple[int, bool]]) -> str:
-        """A piece that leaves the answers to (leaf, whole), encoded, in a list; __given__: the bound names of each."""
+        """A piece that leaves the answers to (leaf, whole), encoded, in a list.
+
+        __given__: for each the bound names that it reads, and those that only the whole of it does, encoded.
+        """
         functions, calls = {}, []
         for at, (number, whole) in enumerate(asks):
-            leaf, name = self.leaves[number], f"__leaf{number}{'_whole' * whole}__"
+            kind = "leaf" if number >= 0 else "group"
+            leaf, name = self.asked(number), f"__{kind}{abs(number)}{'_whole' * whole}__"
             bound = leaf.bound + leaf.more * whole
             functions[name] = f"{name} = lambda {', '.join(bound)}: {leaf.whole if whole else leaf.text}\n"
-            call = f"{name}({f'**__given__[{at}]' * bool(bound)})"
+            parts = enumerate((leaf.bound, leaf.more * whole))
+            given = [f"**__decode__(__given__[{at}][{part}])" for part, names in parts if names]
+            call = f"{name}({', '.join(given)})"
             calls.append(f"__answer__(lambda: {call})" if self.catches else f"__encode__({call})")
-        needs = [self.leaves[leaf].needs_whole if whole else self.leaves[leaf].needs for leaf, whole in asks]
+        needs = [self.asked(leaf).needs_whole if whole else self.asked(leaf).needs for leaf, whole in asks]
         before = self._beside(frozenset().union(*needs)) + _ANSWER * self.catches
         return f"{before}{''.join(functions.values())}__value__ = [{', '.join(calls)}]"
 
@@ -154,11 +172,21 @@ def take_apart(text: str, setup: str = "", required: frozenset[str] = frozenset(
         raise NotATest(f"it cannot be taken apart ({why})") from None
 
 
+def refuse_deciding(text: str, prelude: str) -> None:
+    """Raises NotATest for a test that calls a function of the prelude which compares or asserts."""
+    called = loaded_in(ast.Module(_parsed(text, "a test"), []))
+    for node in _parsed(prelude, "the prelude"):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name not in called:
+            continue
+        if any(isinstance(one, ast.Compare | ast.Assert) for one in ast.walk(node)):
+            raise NotATest(f"{node.name} of the prelude would decide beside the program: put it into `setup`")
+
+
 def _parts_of(text: str, setup: str, required: frozenset[str]) -> Apart:
     *before, last = _parsed(text, "a test") or [ast.Pass()]
     if not isinstance(last, ast.Assert):
         raise NotATest("it does not end with an assert")
-    scope = _Scope(required)
+    scope = Scope(required)
     for statement in _parsed(setup, "the set-up code"):
         scope.take(statement)
     always = "".join(f"{ast.unparse(statement)}\n" for statement, _ in scope.statements)
@@ -167,17 +195,19 @@ def _parts_of(text: str, setup: str, required: frozenset[str]) -> Apart:
         for one in _split(statement):
             scope.take(one)
     finder = _LeafFinder(scope)
-    remainder = finder.visit(copy.deepcopy(last.test))
+    remainder = finder.visit_at(copy.deepcopy(last.test), "bool")
     imports = "".join(f"import {name}\n" for name in sorted(finder.modules))
     cleanly = [statement for statement, reading in scope.statements if reading.clean]
     return Apart(
         tuple(finder.leaves),
+        tuple(finder.groups),
+        frozenset(finder.at_once),
         always,
         tuple(
             _Before(f"{ast.unparse(statement)}\n", frozenset(it.reads), frozenset(it.changes), it.only_binds)
             for statement, it in scope.statements[first:]
         ),
-        f"{_UNPACK}{imports}{_source(cleanly)}{_VERDICT.format(remainder=ast.unparse(remainder))}",
+        f"{_UNPACK}{imports}{source_of(cleanly)}{_VERDICT.format(remainder=ast.unparse(remainder))}",
         _beside_the_leaf(remainder, finder),
         any(isinstance(node, ast.Try) for statement in cleanly for node in ast.walk(statement)),
     )
@@ -201,7 +231,7 @@ def _split(statement: ast.stmt) -> list[ast.stmt]:
     if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
         return [statement]
     names = [part.id for part in target.elts if isinstance(part, ast.Name)]
-    if len(names) != len(target.elts) or len(names) != len(value.elts) or set(names) & _loaded(value):
+    if len(names) != len(target.elts) or len(names) != len(value.elts) or set(names) & loaded_in(value):
         return [statement]
     if any(isinstance(part, ast.Starred) for part in value.elts):
         return [statement]
@@ -209,293 +239,151 @@ def _split(statement: ast.stmt) -> list[ast.stmt]:
     return [ast.copy_location(ast.Assign([name], part), statement) for name, part in parts]
 
 
-def _source(statements: list[ast.stmt]) -> str:
-    return ast.unparse(ast.Module(statements, []))
-
-
-# ── statements: who binds what, and who may have changed it ──────────────────────────────────────────────────────────
-
-
-class _Reading(NamedTuple):
-    reads: set[str]  # names of the test's own scope that it needs
-    changes: set[str]  # names that it binds, and variables whose value may be another afterwards
-    clean: bool  # it needs nothing of the program
-    only_binds: bool  # and has no effect but to bind names
-
-
-def _names_of(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
-    """What a statement reads at once, what it or functions in it may read later, and what it binds."""
-    try:
-        top = symtable.symtable(_source([statement]), "a test", "exec")
-    except SyntaxError as why:
-        raise NotATest(f"it is not Python ({why})") from None
-    at_once = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
-    at_once |= {node.target.id for node in ast.walk(statement)
-                if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}  # fmt: skip
-    binds = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
-    later, inner = set(), list(top.get_children())
-    for table in inner:
-        inner += table.get_children()
-        later |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
-    return at_once, later, binds
-
-
-class _Scope:
-    """The names of a test, statement by statement."""
-
-    def __init__(self, required: frozenset[str]) -> None:
-        self.required = required
-        self.builtins = BUILTINS - required
-        self.clean: set[str] = set()  # bound without help of the program, and not changed by it
-        self.fixed: set[str] = set()  # of these, what nobody changes: modules, functions, numbers and texts
-        self.theirs: set[str] = set()  # bound with help of the program, or perhaps changed by it
-        self.asserting: set[str] = set()  # functions that assert inside
-        self.running: set[str] = set()  # functions that run a text
-        self.inside: dict[str, set[str]] = {}  # what functions of the test read
-        self.together: list[set[str]] = []  # variables that may hold parts of each other
-        self.statements: list[tuple[ast.stmt, _Reading]] = []
-
-    def is_clean(self, name: str) -> bool:
-        if name in self.required and name in self.clean:
-            raise NotATest(f"{name} is bound by the test or its set-up code, and the program is to define it")
-        return name in self.clean or (name in self.builtins and name not in self.theirs)
-
-    def take(self, statement: ast.stmt) -> None:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            bound = _imported(statement)
-            self._bind(bound, clean=True, fixed=True)
-            self.statements.append((statement, _Reading(set(), bound, True, True)))
-            return
-        at_once, later, binds = _names_of(statement)
-        if hasattr(statement, "body"):  # what a loop binds itself may be read in it; what came before it, too
-            at_once = {name for name in at_once if name not in binds or name in self.clean | self.theirs}
-        reads = at_once | (later - binds)
-        clean = all(self.is_clean(name) for name in reads)
-        if not clean:
-            self._refuse_forgeable(statement, reads)
-        changes = set(binds)
-        if any(isinstance(node, ast.Call | ast.AugAssign | ast.Delete) or _stores_inside(node)
-               for node in ast.walk(statement)):  # fmt: skip
-            changes |= {name for name in reads if name in self.theirs or name in self.clean - self.fixed}
-        is_definition = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        if is_definition:
-            self.inside |= dict.fromkeys(binds, reads)
-            changes = set(binds)
-            if any(isinstance(node, ast.Assert) for node in ast.walk(statement)):
-                self.asserting |= binds
-            if _loaded(statement) & (_RUNNING | self.running):
-                self.running |= binds
-        fixed = is_definition or (isinstance(statement, ast.Assign | ast.AnnAssign) and _is_constant(statement.value))
-        if not fixed:
-            self._join(binds | ((reads - self.builtins - self.fixed) & (self.clean | self.theirs)))
-        self._bind(binds, clean, fixed)
-        if not clean:
-            handed = set(reads)  # a function that the program is handed may change what it reads
-            while more := set().union(*(self.inside.get(name, set()) for name in handed)) - handed:
-                handed |= more
-            changes |= handed & (self.clean - self.fixed)
-            self._bind(self._joined_with(changes), clean=False, fixed=False)
-        only_binds = clean and (is_definition or _only_binds(statement))
-        self.statements.append((statement, _Reading(reads, changes, clean, only_binds)))
-
-    def _bind(self, names: set[str], clean: bool, fixed: bool) -> None:
-        for into, does in ((self.clean, clean), (self.theirs, not clean), (self.fixed, fixed)):
-            if does:
-                into |= names
-            else:
-                into -= names
-
-    def _join(self, names: set[str]) -> None:
-        apart = [group for group in self.together if not group & names]
-        self.together = [*apart, names.union(*(group for group in self.together if group & names))]
-
-    def _joined_with(self, names: set[str]) -> set[str]:
-        return names.union(*(group for group in self.together if group & names)) - self.fixed
-
-    def _refuse_forgeable(self, statement: ast.stmt, reads: set[str]) -> None:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Assert) or (isinstance(node, ast.Compare) and not _asks_for_none(node)):
-                raise NotATest(
-                    f"{ast.unparse(node)!r} would be decided beside the program, which could forge it: compare in the "
-                    "assert at the end"
-                )
-        if called := sorted(reads & self.asserting):
-            raise NotATest(f"{called[0]} would assert beside the program, which could forge it: assert at the end")
-
-
-# Modules that may be imported here to see what `import *` of them binds: the text of a data set decides which, and some
-# of the library do things when they are imported.
-_STARRED = frozenset(
-    "abc array bisect cmath collections copy dataclasses datetime decimal enum fractions functools heapq itertools "
-    "json math numbers operator random re statistics string typing".split()
-)
-
-
-def _imported(statement: ast.Import | ast.ImportFrom) -> set[str]:
-    """The names that an import binds."""
-    if not any(alias.name == "*" for alias in statement.names):
-        return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
-    module = getattr(statement, "module", None) or ""
-    if module not in _STARRED:
-        raise NotATest(f"from {module} import * binds names that nobody can tell: name them")
-    found = importlib.import_module(module)
-    return set(getattr(found, "__all__", [name for name in dir(found) if not name.startswith("_")]))
-
-
-_MAKING = {
-    "abs", "bool", "bytes", "complex", "dict", "divmod", "enumerate", "float", "frozenset", "int", "len", "list", "max",
-    "min", "pow", "range", "repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip",
-}  # fmt: skip
-
-
-def _only_binds(statement: ast.stmt) -> bool:
-    """An assignment to names, of what is written there or made of it: it can be left out where nobody reads them."""
-    return isinstance(statement, ast.Assign | ast.AnnAssign) and not any(
-        _stores_inside(node)
-        or isinstance(node, ast.NamedExpr)
-        or (isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in _MAKING))
-        for node in ast.walk(statement)
-    )
-
-
-def _stores_inside(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
-
-
-def _is_constant(value: ast.expr | None) -> bool:
-    """A number, a text, or a tuple of such: what nobody can change."""
-    return value is not None and all(
-        isinstance(node, ast.Constant | ast.Tuple | ast.UnaryOp | ast.unaryop | ast.BinOp | ast.operator | ast.Load)
-        for node in ast.walk(value)
-    )
-
-
-def _asks_for_none(node: ast.Compare) -> bool:
-    return all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) and any(
-        isinstance(side, ast.Constant) and side.value is None for side in (node.left, *node.comparators)
-    )
-
-
 # ── the assert itself ────────────────────────────────────────────────────────────────────────────────────────────────
-# Questions that the built-in types answer with yes or no: another object could answer as it likes.
-_YES_OR_NO = {
-    name
-    for kind in (str, bytes, list, tuple, dict, set, int, float)
-    for name in dir(kind)
-    if name.startswith(("is", "starts", "ends", "__"))
-}
-_RUNNING = {"eval", "exec", "compile", "__import__"}  # would run the program's own text in the judge
 
 
 class _LeafFinder(ast.NodeTransformer):
-    """Replaces each leaf of an expression by a question: __leaf__(number, bound, more, what else hangs on it)."""
+    """Replaces each leaf of an expression by a question: __leaf__(number, bound, more, what else hangs on it).
 
-    def __init__(self, scope: _Scope) -> None:
+    And each group around leaves by __group__(number, bound, the same without it).
+    """
+
+    def __init__(self, scope: Scope) -> None:
         self.scope = scope
-        self.bound: list[str] = []  # by comprehensions and lambdas on the way down
+        self.kinds = scope.kinds
         self.leaves: list[Leaf] = []
+        self.groups: list[Leaf] = []
+        self.at_once: set[int] = set()
+        self.outer = 0  # the group that is being taken apart
         self.modules: set[str] = set()
-        self.handed: set[str] = set()  # variables that an earlier operand of `and` or `or` has handed to the program
 
     def visit(self, node: ast.AST) -> ast.expr:
-        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call) and self._of_the_program(node):
-            return self._leaf(node)
+        if not isinstance(node, ast.expr):
+            return super().visit(node)
+        links = links_of(node)
+        if self.kinds.is_leaf(links) and links[0].id not in self.modules:  # type: ignore[attr-defined]
+            return self._leaf(node, links)
+        root = links[0]
+        above = links[1] if len(links) > 1 else None
+        if (
+            isinstance(above, ast.Attribute)
+            and isinstance(root, ast.Name)
+            and (self.scope.home(root.id) == f"import {root.id}")
+        ):
+            self.modules.add(root.id)  # nobody imports it here, and the program cannot be trusted to be it
+        if isinstance(node, ast.Starred):
+            node.value = self.visit_at(node.value, "list")
+            return node
+        kind = MIXED if isinstance(node, ast.Slice | ast.FormattedValue) else self.kinds.of(node)
+        if kind not in (TEST, MIXED):
+            return self._group(node, _NO_VERDICT if kind == READ else "{}", lambda: self._within(node))
+        return self._within(node)
+
+    def visit_at(self, node: ast.expr, use: str) -> ast.expr:
+        """An expression of which no more is asked than whether it is true (bool), or what is in it (list)."""
+        if use == "bool" and isinstance(node, ast.BoolOp):
+            return self._operands(node, use)
+        if use == "bool" and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            node.operand = self.visit_at(node.operand, use)
+            return node
+        if self.kinds.of(node) in (TEST, MIXED, READ):
+            return self.visit(node)
+        return self._group(node, f"__builtins__.{use}({{}})", lambda: self.visit(node))
+
+    def _within(self, node: ast.expr) -> ast.expr:
+        """What is no leaf: the leaves in it."""
         if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            names = set[str]().union(*(_stored(generator.target) for generator in node.generators))
+            names = set[str]().union(*(stored_in(generator.target) for generator in node.generators))
             return self._inside(node, names)
         if isinstance(node, ast.Lambda):
             return self._inside(node, {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)})
         if isinstance(node, ast.NamedExpr):
             node.value = self.visit(node.value)
-            self.bound.append(node.target.id)  # from here on it is the judge's own
+            self.scope.bound.append(node.target.id)  # from here on it is the judge's own
             return node
         if isinstance(node, ast.BoolOp):
-            for at, operand in enumerate(node.values):
-                before = len(self.leaves)
-                node.values[at] = self.visit(operand)
-                self.handed |= {name for leaf in self.leaves[before:] if "(" in leaf.text for name in leaf.needs}
+            return self._operands(node, "")
+        if isinstance(node, ast.IfExp):
+            node.test = self.visit_at(node.test, "bool")
+            node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
             return node
-        if isinstance(node, ast.Call) and self._is_a_reading(node):
-            return self._leaf(node.args[0], within=node)
         if isinstance(node, ast.Compare):
             self._refuse_identity(node)
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in _RUNNING | self.scope.running
-        ):
-            before = len(self.leaves)
-            self.generic_visit(node)
-            if len(self.leaves) > before:
-                raise NotATest(f"{node.func.id} would run what the program gives beside the verdict: leave it out")
-            return node
+            self._refuse_objects(node)
+        if isinstance(node, ast.Call):
+            return self._call(node)
         return self.generic_visit(node)  # type: ignore[return-value]
 
-    def _inside(self, node: ast.expr, bound: set[str]) -> ast.expr:
-        before = len(self.bound)
-        self.bound += sorted(bound)
-        self.generic_visit(node)
-        del self.bound[before : before + len(bound)]
+    def _operands(self, node: ast.BoolOp, use: str) -> ast.expr:
+        for at, operand in enumerate(node.values):
+            before = len(self.leaves)
+            node.values[at] = self.visit_at(operand, use) if use else self.visit(operand)
+            self.scope.handed |= {name for leaf in self.leaves[before:] if "(" in leaf.text for name in leaf.needs}
         return node
 
-    def _is_theirs(self, name: str) -> bool:
-        if name in self.bound:
-            return False
-        changed = name in self.handed and name in self.scope.clean - self.scope.fixed
-        return name in self.scope.theirs or changed or not self.scope.is_clean(name)
+    def _call(self, node: ast.Call) -> ast.expr:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        before, through = len(self.leaves), self.kinds.iterated(node)
+        node.func = self.visit(node.func)
+        node.args = [self.visit_at(arg, "list") if arg in through else self.visit(arg) for arg in node.args]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        if name in RUNNING | self.scope.running and len(self.leaves) > before:
+            raise NotATest(f"{name} would run what the program gives beside the verdict: leave it out")
+        return node
 
-    def _of_the_program(self, node: ast.expr) -> bool:
-        root, above = node, None
-        while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
-            root, above = (root.func if isinstance(root, ast.Call) else root.value), root
-        if not isinstance(root, ast.Name) or not isinstance(root.ctx, ast.Load) or not self._is_theirs(root.id):
-            return False
-        if root.id in self.modules:
-            return False
-        is_module = root.id in sys.stdlib_module_names and isinstance(above, ast.Attribute)
-        if is_module and root.id not in self.scope.theirs:
-            self.modules.add(root.id)  # nobody imports it here, and the program cannot be trusted to be it
-            return False
-        return True
+    def _inside(self, node: ast.expr, names: set[str]) -> ast.expr:
+        bound = self.scope.bound
+        before = len(bound)
+        bound += sorted(names)
+        for generator in getattr(node, "generators", []):
+            generator.iter = self.visit_at(generator.iter, "list")
+            generator.ifs = [self.visit_at(test, "bool") for test in generator.ifs]
+        for field in ("key", "value", "elt", "body", "args"):
+            if isinstance(part := getattr(node, field, None), ast.expr):
+                setattr(node, field, self.visit(part))
+            elif isinstance(part, ast.arguments):
+                self.generic_visit(part)
+        del bound[before : before + len(names)]
+        return node
 
-    def _is_a_reading(self, node: ast.Call) -> bool:
-        """`to_list(f(x))`: a function of the test that is given what the program gives, and nothing else."""
-        if not isinstance(node.func, ast.Name) or len(node.args) != 1 or node.keywords:
-            return False
-        name, arg = node.func.id, node.args[0]
-        known = name in self.scope.inside and name in self.scope.clean and name not in self.bound
-        known = known and name not in self.scope.running
-        if isinstance(arg, ast.Name) and arg.id not in self.scope.theirs:
-            return False  # most likely a function of the program, see _function
-        calls = sum(isinstance(link, ast.Call) for link in _links(arg))
-        return known and calls <= 1 and self._of_the_program(arg)
+    def _group(self, node: ast.expr, form: str, inner: Callable[[], ast.expr]) -> ast.expr:
+        """form: what is asked of the expression."""
+        around = set(self.scope.bound)
+        reads = loaded_in(node) - stored_in(node)
+        bound = sorted(reads & around)
+        number = ~len(self.groups)
+        text = form.format(self.kinds.text(node))
+        needs = frozenset(reads - around)
+        self.groups.append(Leaf(text, "", tuple(bound), (), needs, needs, True, self.outer))
+        if self.kinds.is_lazy(node):
+            self.at_once.add(number)
+        outer, self.outer = self.outer, number
+        taken_apart = ast.unparse(inner())
+        self.outer = outer
+        return ast.parse(f"__group__({number}, {_names(bound)}, lambda: {taken_apart})", mode="eval").body
 
-    def _leaf(self, node: ast.expr, within: ast.Call | None = None) -> ast.expr:
-        """within: what reads the leaf beside the program where it proves to be an object of the program's own."""
-        links = _links(node)
-        calls = [at for at, link in enumerate(links) if isinstance(link, ast.Call)]
-        # up to what the second call calls, without the attribute or item that it is found by
-        end = len(links) - 1
-        if len(calls) > 1:
-            end = calls[1] - 1
-            end -= isinstance(links[end], ast.Attribute)
+    def _leaf(self, node: ast.expr, links: list[ast.expr]) -> ast.expr:
+        end = first_value(links)
         short, rest = links[end], links[end + 1 :]
-        asks = any(isinstance(link, ast.Attribute) and link.attr in _YES_OR_NO for link in rest)
-        asks = asks and not getattr(links[0], "id", "")[:1].isupper()  # a class of the program answers as it should
-        around = set(self.bound)
-        reads, reads_whole = _loaded(short), _loaded(within or node)
+        around = set(self.scope.bound)
+        reads, reads_whole = loaded_in(short), loaded_in(node)
         bound, more = sorted(reads & around), sorted((reads_whole - reads) & around)
         number = len(self.leaves)
-        whole = ast.unparse(node) if rest and not asks else ""
+        whole = ast.unparse(node) if rest and not asks_yes_or_no(links) else ""
+        coroutine = getattr(links[0], "id", "") if len(links) == 2 and isinstance(links[1], ast.Call) else ""
+        if coroutine in self.scope.coroutines and not self.outer:
+            raise NotATest(f"{ast.unparse(node)!r} is a coroutine and no value: asyncio.run({ast.unparse(node)})")
         self.leaves.append(
             Leaf(
                 ast.unparse(short),
-                _NO_VERDICT.format(ast.unparse(within)) if within else whole,
+                whole,
                 tuple(bound),
                 tuple(more),
                 frozenset(reads - around),
                 frozenset(reads_whole - around),
-                not rest and within is None,
+                not rest,
+                self.outer,
             )
         )
         if rest:  # what hangs on it, decided in the judge: the value so far goes in place of the leaf
@@ -508,14 +396,11 @@ class _LeafFinder(ast.NodeTransformer):
             for link in rest:
                 self._visit_arguments(link)
             after = f"lambda __so_far__: {ast.unparse(node)}"
-        elif within:
-            after = f"lambda __so_far__: {ast.unparse(within.func)}(__so_far__)"
         else:
             after = "lambda __so_far__: __so_far__"
-            if isinstance(node, ast.Name):
+            if isinstance(node, ast.Name) and not self.outer:
                 after += self._function(node.id)
-        given, besides = ("{" + ", ".join(f"{name!r}: {name}" for name in names) + "}" for names in (bound, more))
-        return ast.parse(f"__leaf__({number}, {given}, {besides}, {after})", mode="eval").body
+        return ast.parse(f"__leaf__({number}, {_names(bound)}, {_names(more)}, {after})", mode="eval").body
 
     def _function(self, name: str) -> str:
         """What a name of the program is for the judge if it proves to be a function: one that asks for each call."""
@@ -534,8 +419,19 @@ class _LeafFinder(ast.NodeTransformer):
         elif isinstance(link, ast.Subscript):
             link.slice = self.visit(link.slice)
 
+    def _refuse_objects(self, node: ast.Compare) -> None:
+        """What can be seen never to be plain data, beside what the program must not see."""
+        for side in (node.left, *node.comparators):
+            if isinstance(side, ast.Name) and side.id in self.scope.surely & self.scope.own and not self.outer:
+                raise NotATest(
+                    f"{ast.unparse(node)!r} would hand a value of the test to an operator of the program's own class: "
+                    f"compare what is in {side.id}, as in list({side.id}) == [1] or {side.id}.x == 1"
+                )
+
     def _refuse_identity(self, node: ast.Compare) -> None:
         sides = [node.left, *node.comparators]
+        if self.kinds.of(node) != MIXED:
+            return
         for op, *pair in zip(node.ops, sides, sides[1:], strict=False):
             if isinstance(op, ast.Is | ast.IsNot) and all(self._is_a_value(side) for side in pair):
                 raise NotATest(
@@ -546,23 +442,12 @@ class _LeafFinder(ast.NodeTransformer):
     def _is_a_value(self, side: ast.expr) -> bool:
         if isinstance(side, ast.Name):
             return side.id not in self.scope.fixed and side.id not in self.scope.builtins
-        return self._of_the_program(side)
+        return self.kinds.is_leaf(links_of(side))
 
 
-def _links(node: ast.expr) -> list[ast.expr]:
-    """A chain of attributes, items and calls, from its root outwards: f, f(1), f(1)[0]."""
-    links = [node]
-    while isinstance(links[-1], ast.Attribute | ast.Subscript | ast.Call):
-        links.append(links[-1].func if isinstance(links[-1], ast.Call) else links[-1].value)
-    return links[::-1]
-
-
-def _stored(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-
-
-def _loaded(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+def _names(names: Sequence[str]) -> str:
+    """As a dictionary, in Python."""
+    return "{" + ", ".join(f"{name!r}: {name}" for name in names) + "}"
 
 
 def _beside_the_leaf(remainder: ast.expr, finder: _LeafFinder) -> str | None:

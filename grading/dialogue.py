@@ -16,6 +16,8 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import struct
+import time
 from collections.abc import AsyncIterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +31,8 @@ from tasksets.task import Test
 
 _ASKS = 10_000  # the most questions that one assert may put to a program
 _ROUNDS = 200  # turns of judge and program, for one assert
-_LIMITS = 3  # so many times the CPU limit of a test, for all the processes in which one assert is decided
+_LIMITS = 3  # so many times the limit of a test, for all the processes in which one assert is decided
+_TIRED = 0.05  # the share of the sleep limit that is left to an assert then
 _WHOLE = 1 << 40  # bytes that what comes from this side may take, encoded: as many as it likes
 _NO_NAMES = plain.encode({})
 _NO_LITERAL = object()
@@ -88,12 +91,19 @@ async def decide(
         outputs = [output async for output in exchange(worker, inputs, last=True)]
         for one, output in zip(waiting, outputs, strict=True):
             one.take_verdict(output)
-        if asking := [one for one in waiting if one.result is None and one.asks]:
-            worker.begin(program, protocol.MODULE, of_program)
-            inputs = [one.question() for one in asking]
-            outputs = [output async for output in exchange(worker, inputs, last=True)]
-            for one, output in zip(asking, outputs, strict=True):
-                one.take_answers(output)
+        asking = [one for one in waiting if one.result is None and one.asks]
+        tired = [one for one in asking if one.idle > (_LIMITS - 1) * limits.asleep_seconds]
+        fresh = [one for one in asking if one not in tired]
+        for some, asleep in ((fresh, limits.asleep_seconds), (tired, _TIRED * limits.asleep_seconds)):
+            if some:
+                worker.begin(program, protocol.MODULE, of_program._replace(asleep_seconds=asleep))
+                started = time.monotonic()
+                inputs = [one.question() for one in some]
+                outputs = [output async for output in exchange(worker, inputs, last=True)]
+                idle = time.monotonic() - started - sum(output.cpu_seconds for output in outputs)
+                for one, output in zip(some, outputs, strict=True):
+                    one.take_answers(output)
+                    one.idle += max(0.0, idle) / len(some)  # results come together
         for one in waiting:
             if one.result is None and one.cpu > _LIMITS * limits.cpu_seconds:
                 one.fail("timeout")
@@ -105,12 +115,15 @@ class _Undecided:
 
     def __init__(self, part: asserts.Apart) -> None:
         self.part = part
+        self.beside = set(part.at_once)  # groups that are asked in place of the leaves in them
         self.given: list[_Known] = []
         self.asks: list[_Question] = []  # all questions so far, those answered included
         self.many = _ASKS  # new questions put at once: fewer, where one of them went wrong
         self.whole: set[int] = set()  # leaves of which the program's value so far is an object of its own
         self.guess = False
         self.rounds = 0
+        self.changed = False  # a question has been answered in two ways
+        self.idle = 0.0  # seconds that have passed without computing: asleep, or waiting for a processor
         self.checked = False  # the judge has run without an answer
         self.cpu = 0.0
         self.result: TestResult | None = None
@@ -128,9 +141,9 @@ class _Undecided:
         """The answer to the only question there is."""
         self.cpu += output.cpu_seconds
         data, text = _halves(output.stdout)
-        if output.outcome == "bad_value" and self.part.leaves and self.part.leaves[0].whole:
-            self.whole.add(0)
-        elif output.outcome != "ended":
+        if output.outcome == "bad_value" and self.part.leaves and self.widen(0):
+            return
+        if output.outcome != "ended":
             self.fail(output.outcome, f"bad_value: {text}" if output.outcome == "bad_value" else "")
         elif not data:  # it left with status 0 before there was a value
             self.fail("runtime_error")
@@ -146,10 +159,22 @@ class _Undecided:
             elif self.part.leaves:
                 self.given = [((0, _NO_NAMES, _NO_NAMES), False, data)]
 
+    def widen(self, number: int) -> bool:
+        """Ask for more at once than this leaf or group, which is an object of its own. False: there is no more."""
+        asked = self.part.asked(number)
+        if asked.whole and number not in self.whole:
+            self.whole.add(number)
+        elif asked.outer:
+            self.beside.add(asked.outer)
+            self.given, self.asks = [], []
+        else:
+            return False
+        return True
+
     def known(self) -> bytes:
         """What the judge is given. It guesses in turns: one guess ends an `all` at once, and the other an `any`."""
         self.guess = not self.guess
-        return plain.encode((self.guess, self.given), _WHOLE)
+        return plain.encode((self.guess, self.given, sorted(self.beside)), _WHOLE)
 
     def take_verdict(self, output: sandbox.Output) -> None:
         """What the judge says: passed or not, or what it wants to know."""
@@ -158,9 +183,8 @@ class _Undecided:
             return
         self.cpu += output.cpu_seconds
         without, self.checked = not self.given, self.checked or not self.given
-        try:
-            said: object = plain.decode(_halves(output.stdout)[0], plain_only=True)
-        except ValueError:
+        said = _said(_halves(output.stdout)[0])
+        if said == "":
             if without:  # nothing of the program is in it
                 why = f"the set-up code of a test does not run by itself ({output.outcome})"
                 raise TaskError(f"{why}: {clip(self.part.judge)!r}; mend or leave out this test") from None
@@ -170,17 +194,20 @@ class _Undecided:
                 self.fail("timeout")
             else:
                 self.fail("wrong_answer", "a value that cannot be compared")
-            return
-        if isinstance(said, tuple) and [type(part) for part in said] == [bool, str]:
+        elif isinstance(said, tuple):
             passed, text = said
             self.settle(passed, clip(text))
-        elif isinstance(said, list) and all(map(self._is_question, said)):
+        elif isinstance(said, list) and all(self.part.is_asked(leaf) for leaf, *_ in said):
             self.rounds += 1
-            if len(said) > _ASKS or self.rounds > _ROUNDS:
-                self.fail("bad_value", "bad_value: too many questions")
-            self.asks = said
             met = next((at for at, (one, known) in enumerate(zip(said, self.given, strict=False)) if one != known[0]),
                        min(len(said), len(self.given)))  # fmt: skip
+            if len(said) > _ASKS or self.rounds > _ROUNDS:
+                self.fail("bad_value", "bad_value: too many questions")
+            elif self.changed:
+                self.fail("bad_value", "bad_value: another answer to the same question")
+            elif met == len(said):  # nothing new: whoever has said that is not the judge
+                self.fail("wrong_answer", "a value that cannot be compared")
+            self.asks = said
             self.given = self.given[:met]
         elif said is None and without:
             why = "a test hands the program, out of a variable, what is no plain data; make it in the call"
@@ -188,23 +215,11 @@ class _Undecided:
         else:  # whoever has said that is not the judge
             self.fail("wrong_answer", "a value that cannot be compared")
 
-    def _is_question(self, said: object) -> bool:
-        if not isinstance(said, tuple) or [type(part) for part in said] != [int, bytes, bytes]:
-            return False
-        try:
-            names = [plain.decode(part) for part in said[1:]]
-        except (ValueError, TypeError):
-            return False
-        return 0 <= said[0] < len(self.part.leaves) and all(isinstance(one, dict) for one in names)
-
     def question(self) -> bytes:
         """All questions so far and the next new ones, for one process: the program may keep what it was asked."""
         asks = self.asks[: len(self.given) + self.many]
         hows = [(leaf, leaf in self.whole) for leaf, _, _ in asks]
-        bound = [
-            {**plain.decode(first), **(plain.decode(more) if leaf in self.whole else {})} for leaf, first, more in asks
-        ]
-        return _piece(self.part.questions(hows), plain.encode(bound, _WHOLE))
+        return _piece(self.part.questions(hows), plain.encode([names for _, *names in asks], _WHOLE))
 
     def take_answers(self, output: sandbox.Output) -> None:
         """The answers to question(). Where it went wrong, half as many are asked next; a single one has failed."""
@@ -214,9 +229,13 @@ class _Undecided:
         asks = self.asks[: len(self.given) + self.many]
         data, text = _halves(output.stdout)
         if output.outcome == "ended" and data:
-            answers = _answers(data)
+            answers = _answers(data, len(asks))
             if len(answers) == len(asks):
+                before = self.given
                 self.given = [(ask, ask[0] in self.whole, answer) for ask, answer in zip(asks, answers, strict=True)]
+                self.changed = self.changed or any(
+                    old[1] == new[1] and old[2] != new[2] for old, new in zip(before, self.given, strict=False)
+                )
                 self.many = min(_ASKS, 2 * self.many)
             else:
                 self.fail("runtime_error")
@@ -224,23 +243,65 @@ class _Undecided:
         new = len(asks) - len(self.given)
         if new > 1:
             self.many = new // 2
-        elif output.outcome == "bad_value" and self.part.leaves[asks[-1][0]].whole and asks[-1][0] not in self.whole:
-            self.whole.add(asks[-1][0])
         elif output.outcome == "bad_value":
-            self.fail("bad_value", f"bad_value: {text}")
+            if not self.widen(asks[-1][0]):
+                self.fail("bad_value", f"bad_value: {text}")
         else:
             self.fail("runtime_error" if output.outcome == "ended" else output.outcome)
 
 
-def _answers(data: bytes) -> list[bytes | str]:
-    """The list of answers that a program's process has sent; empty where it is none."""
+# ── what others have sent: as many parts as were asked for, and none is looked into here ─────────────────────────────
+
+
+def _parts(data: bytes, at: int, tags: str) -> tuple[list[bytes], int]:
+    """The payloads of so many values that stand one after another, each of a tag of its own, and where they end."""
+    found = []
+    for tag in tags:
+        if data[at : at + 1] != tag.encode():
+            raise ValueError(f"no {tag} at byte {at}")
+        (size,) = plain.COUNT.unpack_from(data, at + 1)
+        found.append(data[at + 5 : at + 5 + size])
+        at += 5 + size
+        if at > len(data):
+            raise ValueError("cut off")
+    return found, at
+
+
+def _answers(data: bytes, many: int) -> list[bytes | str]:
+    """The list of so many answers that a program's process has sent; empty where it is no such list."""
+    answers: list[bytes | str] = []
+    if data[:5] != b"l" + plain.COUNT.pack(many):
+        return []
     try:
-        answers = plain.decode(data, plain_only=True)
-    except ValueError:
+        at = 5
+        for _ in range(many):
+            tag = "b" if data[at : at + 1] == b"b" else "s"
+            (answer,), at = _parts(data, at, tag)
+            answers.append(answer if tag == "b" else answer.decode("utf-8", "surrogatepass"))
+    except (ValueError, struct.error):
         return []
-    if not isinstance(answers, list) or not all(isinstance(answer, bytes | str) for answer in answers):
-        return []
-    return answers
+    return answers if at == len(data) else []
+
+
+def _said(data: bytes) -> tuple[bool, str] | list[_Question] | str | None:
+    """What the judge has said: a verdict, its questions, None for what cannot be sent; "" for anything else."""
+    if data == b"N":
+        return None
+    try:
+        if data[:6] in (b"t\2\0\0\0T", b"t\2\0\0\0F"):
+            (text,), at = _parts(data, 6, "s")
+            return (data[5:6] == b"T", text.decode("utf-8", "surrogatepass")) if at == len(data) else ""
+        if data[:1] != b"l":
+            return ""
+        (many,), at, asks = plain.COUNT.unpack_from(data, 1), 5, []
+        for _ in range(min(many, _ASKS + 1)):
+            if data[at : at + 5] != b"t\3\0\0\0":
+                return ""
+            (leaf, bound, more), at = _parts(data, at + 5, "ibb")
+            asks.append((int(leaf[:9], 16), bound, more))
+    except (ValueError, struct.error):
+        return ""
+    return asks if len(asks) > _ASKS or at == len(data) else ""
 
 
 @lru_cache(maxsize=4096)

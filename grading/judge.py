@@ -6,8 +6,8 @@ runs in the same namespace, so every name in here is one that no test has, and n
 
 Given: the answers known, as (question, whole, value), in the order of the questions. A question: the number of a leaf,
 the bound names that it reads and those that only the whole of it does, encoded. Whole: the value is that of all that
-hangs on the leaf, see asserts.Leaf. Guess: what a comparison with an unknown value comes to, so that the questions
-behind it are met as well.
+hangs on the leaf, see asserts.Leaf. Beside: the groups that are asked in place of the leaves in them. Guess: what a
+comparison with an unknown value comes to, so that the questions behind it are met as well.
 
 Left out: what is a leaf (asserts.py), and any word of the program itself.
 """
@@ -18,6 +18,7 @@ from typing import Any
 # What the sandbox and the piece that is run bind, and the types of what is sent.
 __given__: list[tuple[tuple[int, bytes, bytes], bool, Any]] = []
 __guess__ = False
+__beside__: list[int] = []
 __asks__: list[tuple[int, bytes, bytes]]
 __shown__: object
 
@@ -100,6 +101,10 @@ def __leaf__(
         raise __Enough__
     __asks__.append(ask)
     return __Unknown__()
+
+
+def __group__(number: int, bound: dict[str, object], inside: "Callable[[], object]") -> object:
+    return __leaf__(number, bound, {}, lambda value: value) if number in __beside__ else inside()
 
 
 def __got__(__repr: "Callable[[object], str]" = repr) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a worker does without
@@ -19,6 +19,17 @@ if TYPE_CHECKING:  # a worker does without
 VALUE_BYTES = 1 << 20  # the most that a value may take, encoded
 COUNT = struct.Struct("<I")
 _DEPTH = 200
+
+
+# Other types of the library, and of what parts each is built again.
+_PARTS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+    "array.array": lambda array: (array.typecode, array.tolist()),
+    "types.SimpleNamespace": lambda space: (dict(vars(space)),),
+}
+_TEXTS = "pathlib.PosixPath pathlib.PurePosixPath pathlib.PureWindowsPath uuid.UUID".split() + [
+    f"ipaddress.IPv{version}{kind}" for version in (4, 6) for kind in ("Address", "Interface", "Network")
+]
+_PARTS |= dict.fromkeys(_TEXTS, lambda value: (str(value),))
 
 
 class BadValue(Exception):
@@ -156,6 +167,8 @@ def _encode_library_type(value: Any, kind: type, out: list[bytes], depth: int) -
         _encode_items(b"Z", value.__getinitargs__(), out, depth)
     elif name.startswith("itertools."):
         _encode_items(b"I", drained(value), out, depth)
+    elif (name := name.replace("._local", "")) in _PARTS:  # where some versions keep paths
+        _encode_items(b"L", (name, *_PARTS[name](value)), out, depth)
     elif type(kind) is type and issubclass(kind, tuple) and hasattr(kind, "_fields") and kind.__eq__ is tuple.__eq__:
         _encode_items(b"t", tuple.__getitem__(value, slice(None)), out, depth)  # a named tuple equals a plain one
     else:
@@ -254,4 +267,8 @@ def _decode_items(tag: bytes, items: list[Any]) -> Any:
         import datetime
 
         return (datetime.timedelta if tag == b"u" else datetime.timezone)(*items)
+    if tag == b"L" and items[0] in _PARTS:
+        module, _, name = items[0].partition(".")
+        kind = getattr(__import__(module), name)
+        return kind(**items[1]) if name == "SimpleNamespace" else kind(*items[1:])
     raise ValueError(f"no such tag: {tag!r}")

@@ -61,13 +61,19 @@ _BUILTINS = """
     Ellipsis abs all any ascii bin bool bytearray bytes callable chr complex dict divmod enumerate filter float
     frozenset hash hex int isinstance issubclass iter len list map max min next oct ord pow print range repr
     reversed round set slice sorted str sum tuple zip"""
-_MEMBERS = """
-    Counter OrderedDict defaultdict deque bisect bisect_left bisect_right insort insort_left insort_right copy deepcopy
-    cmp_to_key partial reduce heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest
-    from_iterable compile escape findall finditer fullmatch match search split sub subn
-    end endpos flags group groupdict groupindex groups lastgroup lastindex pattern pos span start string
-    ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits printable punctuation
-    whitespace"""
+_MEMBERS = {
+    "bisect": "bisect bisect_left bisect_right insort insort_left insort_right",
+    "collections": "Counter OrderedDict defaultdict deque",
+    "copy": "copy deepcopy",
+    "functools": "cmp_to_key partial reduce",
+    "heapq": "heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest",
+    "itertools": "from_iterable",
+    "re": "compile escape findall finditer fullmatch match search split sub subn "
+    "end endpos flags group groupdict groupindex groups lastgroup lastindex pattern pos span start string",
+    "string": "ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits printable punctuation "
+    "whitespace",
+}
+_ALL_MEMBERS = {"math", "itertools", "operator"}  # modules that are listed with all that is public
 _LEADING_OUT = "attrgetter methodcaller format format_map"  # members of the above that are told an attribute in a text
 # What a module may name besides: what annotations are made of.
 _ANNOTATIONS = """
@@ -99,7 +105,8 @@ def learn() -> None:
 
     kinds = {name: value for name, value in vars(builtins).items() if isinstance(value, type)}
     errors = {name for name, kind in kinds.items() if issubclass(kind, BaseException)}
-    names = public(*_TYPES, math, itertools, operator).union(_BUILTINS.split(), _MEMBERS.split(), errors, HARMLESS)
+    names = public(*_TYPES, math, itertools, operator).union(_BUILTINS.split(), errors, HARMLESS)
+    names = names.union(*(members.split() for members in _MEMBERS.values()))
     names -= set(_LEADING_OUT.split())
     # Attributes of whatever a function can get hold of: a module's own name is not to stand for one of these.
     attributes = {name for holder in (*_TYPES, *_leading_out()) for name in dir(holder)} - names
@@ -215,7 +222,7 @@ def is_known() -> bool:
 
 
 def names_of(codes: list[Any]) -> frozenset[str] | None:
-    """What a module that keeps nothing binds, for its functions and calls to name; None for any other module.
+    """What functions of a module that keeps nothing, and calls of them, may name; None for any other module.
 
     codes: as codes_in gives them, the module's own first. The modules that it imports must have been loaded.
     """
@@ -231,10 +238,16 @@ def names_of(codes: list[Any]) -> frozenset[str] | None:
     more = operations.translate(None, _known.binding)
     if more.translate(None, _known.running):
         return None
-    stored, aliases = set(), set()
+    stored, aliases, barred, home = set(), set(), set(), ""
     for at, operation in enumerate(operations):
-        if operation == _known.store_name:
+        if operation == _known.import_name:
+            home = module.co_names[arguments[at]].partition(".")[0]
+        elif operation == _known.store_name:
             stored.add(module.co_names[arguments[at]])
+            if operations[at - 1] == _known.import_name:
+                barred |= strange_in(home)
+            elif operations[at - 1] == _known.import_from:
+                barred |= strange_in(home) & {module.co_names[arguments[at]]}
             if operations[at - 1] not in _known.fixed:
                 aliases.add(module.co_names[arguments[at]])  # may stand for what only annotations are made of
         elif more and operation in _known.making and arguments[at] & _DEFAULTS:
@@ -251,24 +264,33 @@ def names_of(codes: list[Any]) -> frozenset[str] | None:
         own = {name for name in own if name not in attributes or name in _known.names}
     if set(module.co_names) - own - _known.names - _known.annotations:
         return None
-    names = frozenset(own - aliases if modules & {"collections", "typing"} else own)
+    names = (_known.names | (own - aliases if modules & {"collections", "typing"} else own)) - barred
+    for one in imported(functions):
+        names -= strange_in(one)
     unread = list(map(id, _annotating(module)))
     return names if all(id(one) in unread or _keeps_nothing(one, names) for one in functions) else None
 
 
-def _keeps_nothing(code: Any, own: frozenset[str]) -> bool:
+def strange_in(name: str) -> set[str]:
+    """Names that are listed, and that this module has for something else: typing.Counter keeps what it is asked."""
+    if name in _ALL_MEMBERS or name not in HARMLESS:
+        return set()
+    attributes = vars(sys.modules[name])
+    found = _known.names.intersection(attributes).difference(_MEMBERS.get(name, "").split())
+    return {one for one in found if one not in HARMLESS or attributes[one] is not sys.modules.get(one)}
+
+
+def _keeps_nothing(code: Any, names: frozenset[str]) -> bool:
     operations = code.co_code[::2]
-    return len(operations.translate(None, _known.keeping)) == len(operations) and not (
-        set(code.co_names) - own - _known.names
-    )
+    return len(operations.translate(None, _known.keeping)) == len(operations) and names.issuperset(code.co_names)
 
 
-def leaves_only_its_value(piece: Any, own: frozenset[str]) -> bool:
-    """Does this piece of Python, run in the namespace of a module that binds `own`, leave `__value__` and no more?"""
+def leaves_only_its_value(piece: Any, may_name: frozenset[str]) -> bool:
+    """Does this piece of Python, run in a module whose functions may name this, leave `__value__` and no more?"""
     outer, *inner = codes_in(piece)
-    own |= _PIECES
+    own = may_name | _PIECES
     operations, names = outer.co_code[::2], outer.co_names
-    if len(names) > _MOST_NAMES or set(names) - own - _known.names or _known.import_name in operations:
+    if len(names) > _MOST_NAMES or not own.issuperset(names) or _known.import_name in operations:
         return False
     # of all that binds, one operation
     if operations.translate(None, _known.plain) != _known.store or (

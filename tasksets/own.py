@@ -23,7 +23,7 @@ from tasksets.task import About, Options, Task, Test, in_words, parse, unseen
 
 _NAMED = 10  # wrong rows, beside their number
 REQUIRED = ("id", "statement", "kind", "visible", "hidden")
-FIELDS = (*REQUIRED, "title", "setup", "tags", "functions", "reference", "spare", "timeout")
+FIELDS = (*REQUIRED, "title", "setup", "tags", "functions", "reference", "spare", "timeout", "prelude")
 
 
 def own(path: Path, sets: Iterable[str], options: Options, about: About) -> Iterator[Task]:
@@ -38,6 +38,8 @@ def own(path: Path, sets: Iterable[str], options: Options, about: About) -> Iter
                           is dropped and counted
     title                 short name, otherwise the id
     functions             kind assert: names the program must define
+    prelude               code run before the program, in its namespace, and shown to the model as given. What is in it
+                          the program can replace: it is no place for expected values, nor for what decides
     setup                 kind assert: code run after the program and before each assert
     spare                 further tests, for calibrate.py
     reference             a program known to be right; never shown
@@ -161,8 +163,9 @@ def _task(row: object, where: str, options: Options) -> Task:
     for name in ("functions", "setup"):
         if kind == "stdio" and row.get(name):
             wrong(name, 'is for kind "assert" alone; leave it out')
-    if parse(text("setup")) is None:
-        wrong("setup", "is not Python; mend it or leave it out")
+    for name in ("setup", "prelude"):
+        if parse(text(name)) is None:
+            wrong(name, "is not Python; mend it or leave it out")
     tags = row.get("tags", {})
     if not isinstance(tags, dict) or not all(isinstance(value, str | None) for value in tags.values()):
         wrong("tags", f"must be an object of text to text, not {_shown(tags)}")
@@ -181,7 +184,7 @@ def _task(row: object, where: str, options: Options) -> Task:
         made = []
         for number, one in enumerate(value, 1):
             try:
-                made.append(_test(one, kind, source, text("setup"), frozenset(functions)))
+                made.append(_test(one, kind, source, text("setup"), frozenset(functions), text("prelude")))
             except asserts.NotATest as why:
                 wrong(name, f"test {number}: {why}")
         return tuple(made)
@@ -199,10 +202,11 @@ def _task(row: object, where: str, options: Options) -> Task:
         functions=tuple(functions),
         reference=text("reference"),
         timeout=None if timeout is None else float(timeout),
+        prelude=text("prelude"),
     )
 
 
-def _test(value: object, kind: str, source: str, setup: str, functions: frozenset[str]) -> Test:
+def _test(value: object, kind: str, source: str, setup: str, functions: frozenset[str], prelude: str) -> Test:
     """One test of a row. Raises NotATest, which says what is wrong with it."""
     if kind == "assert":
         if isinstance(value, dict) and set(value) <= {"input", "output"} and not value.get("output"):
@@ -214,6 +218,7 @@ def _test(value: object, kind: str, source: str, setup: str, functions: frozense
             raise asserts.NotATest(f"is not Python: {_shown(value)}")
         if [number for number, one in enumerate(program.body, 1) if isinstance(one, ast.Assert)] != [len(program.body)]:
             raise asserts.NotATest(f"must end with its one assert statement: {_shown(value)}")
+        asserts.refuse_deciding(value, prelude)
         if not asserts.take_apart(value, setup, functions).leaves:
             raise asserts.NotATest(
                 "asks nothing of the program (a function named like a built-in one is to stand in `functions`)"

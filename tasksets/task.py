@@ -49,6 +49,7 @@ class Task:
     functions: tuple[str, ...] = ()  # names that a program must define
     reference: str = ""  # a program known to be right, where there is one; never shown
     timeout: float | None = None  # CPU seconds a test; None = the grader's rule
+    prelude: str = ""  # Python that runs before the program, in its namespace; the model is shown it
 
     @cached_property
     def digest(self) -> str:
@@ -64,6 +65,8 @@ class Task:
         }
         if self.timeout is not None:
             content["timeout"] = self.timeout
+        if self.prelude:
+            content["prelude"] = self.prelude
         # ASCII escapes, since a statement or test may hold a lone surrogate, which has no UTF-8 form.
         return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -79,10 +82,12 @@ def _under_digest(task: Task, digest: str) -> Task:
 
 def card(task: Task) -> dict[str, Any]:
     """A line of tasks.jsonl: all that a bare prompt is made of, and no hidden test."""
+    prelude = {"prelude": task.prelude} if task.prelude else {}
     return {
         "id": task.id,
         "title": task.title,
         "statement": task.statement,
+        **prelude,
         "kind": task.kind,
         "visible": [list(test) for test in task.visible],
         "setup": task.setup,
@@ -104,6 +109,7 @@ def from_card(row: dict[str, Any]) -> Task:
         setup=row["setup"],
         tags=dict(row["tags"]),
         functions=tuple(row["functions"]),
+        prelude=row.get("prelude", ""),
     )
     return _under_digest(task, row["digest"])
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import builtins
 import sys
+import time
 
 import pytest
 
 import grader
 from faults import TaskError
-from grading import asserts, dialogue, sandbox
+from grading import asserts, dialogue, plain, sandbox
 
 
 def told(text: str, setup: str = "") -> str:
@@ -312,6 +313,81 @@ def test_what_is_refused_is_bad_input_and_no_failure_of_the_program():
 
     with pytest.raises(TaskError, match=r"compare in the assert at the end.*mend or leave out this test"):
         asyncio.run(work())
+
+
+def test_what_another_sends_is_not_looked_into():
+    """Sizes are held against what was asked before anything is made of them; CPU, not wall."""
+    many = (b"l" + (1 << 22).to_bytes(4, "little") + b"N" * (1 << 22), b"l\2\0\0\0" + b"N" * (1 << 22))
+    deep = b"l\2\0\0\0" + b"l\1\0\0\0" * 100_000
+    started = time.process_time()
+    for data in (*many, deep, b"l\2\0\0\0s\xff\xff\xff\xff", b"l\2\0\0\0s\1\0", b"l\1\0\0\0b\0\0\0\0", b""):
+        assert dialogue._answers(data, 2) == []
+        assert dialogue._said(data) == ""
+    assert dialogue._said(b"t\2\0\0\0N" + b"N" * (1 << 22)) == ""
+    assert time.process_time() - started < 0.1
+    answers = [b"\0" * 9, "ValueError", b""]
+    assert dialogue._answers(plain.encode(answers), 3) == answers and dialogue._answers(plain.encode(answers), 2) == []
+    for said in ((True, ""), (False, "[1]"), [(0, b"", b"x"), (-1, b"y", b"")], None):
+        assert dialogue._said(plain.encode(said)) == said
+    for said in ((1, ""), (True, b""), [(0, b"")], [(0, "", b"")], {}, "", 3, [], (), [[0, b"", b""]]):
+        assert dialogue._said(plain.encode(said)) in ("", [])
+
+
+def test_a_set_made_to_collide_is_not_built_on_this_side():
+    """It is a question of 9,000 numbers of one hash; as text it passes through."""
+    program = f"def f(x): return {{k * {sys.hash_info.modulus} for k in range(3_000)}}\ndef g(x): return 2"
+    made = []
+
+    async def work():
+        async with grader.Grader(workers=1) as judge:
+            part = dialogue.taken_apart([grader.Test("assert all(g(x) == 2 for x in [f(1)])")], "")[0]
+            one = dialogue._Undecided(part)
+            real, plain.decode = plain.decode, lambda *given, **named: made.append(given) or real(*given, **named)
+            try:
+                result = await judge.run(program, ["assert all(g(x) == 2 for x in [f(1)])"], "assert")
+            finally:
+                plain.decode = real
+            return one, result
+
+    one, result = asyncio.run(work())
+    assert result[0].passed and one.result is None
+    assert not [data for data, *_ in made if len(data) > 1000]
+
+
+def test_who_answers_in_two_ways_is_asked_no_more():
+    """Every answer makes another question, and each round puts all of them again."""
+    program = "import os, time\ndef f(x):\n    time.sleep(0.15)\n    return [os.urandom(8)]\ndef g(x): return 1"
+    clock = "import time\ndef now(): return time.time_ns()\ndef g(x): return x"
+
+    async def work():
+        async with grader.Grader(workers=1, limits=sandbox.Limits(asleep_seconds=0.3)) as judge:
+            started = time.monotonic()
+            (random,) = await judge.run(program, ["assert all(g(x) == 1 for x in f(1))"], "assert")
+            seconds = time.monotonic() - started
+            (changing,) = await judge.run(clock, ["assert now() < 0 or g(1) == 2 or g(3) == 3"], "assert")
+            return random, seconds, changing
+
+    random, seconds, changing = asyncio.run(work())
+    assert random.outcome == "bad_value" and random.got.endswith("another answer to the same question") and seconds < 20
+    assert changing.passed
+
+
+def test_the_limit_of_sleep_is_that_of_all_rounds_together():
+    """It sleeps a little less than it may in each of 200 processes; a right program may sleep in each call."""
+    program = "import time\nslept = []\ndef f(x):\n    slept or slept.append(time.sleep(0.25))\n    return x + 1"
+    text = "x = 0\nassert functools.reduce(lambda a, _: f(a) if f(a) > 0 else 0, range(60), 0) == 60"
+
+    async def work():
+        async with grader.Grader(workers=1, limits=sandbox.Limits(asleep_seconds=0.4)) as judge:
+            started = time.monotonic()
+            (long,) = await judge.run(program, [text], "assert")
+            seconds = time.monotonic() - started
+            (short,) = await judge.run(program, ["assert f(1) == 2 and all(f(x) == x + 1 for x in (1, 2))"], "assert")
+            return long, seconds, short
+
+    long, seconds, short = asyncio.run(work())
+    assert long.outcome == "timeout" and short.passed
+    assert seconds < 15, seconds  # 60 rounds and more would take that alone
 
 
 @pytest.mark.slow

@@ -2,7 +2,9 @@
 """Several calls in one process: nobody can tell, and whoever could gets a process for each."""
 
 import ast
+import importlib
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,6 +140,20 @@ DIFFER = {  # program, pieces, and what the second would answer if it could feel
     "kept patterns": ("import re\ndef f(k):\n    p = re.compile('x')\n    for i in range(600):\n        re.compile('%d_%d' % (k, i))\n    return re.compile('x') is p", ["__value__ = f(1)", "__value__ = f(2)"]),
     "kept types": ("from typing import List, Union\ndef f(x, y):\n    return str(List[Union[x, y]])", ["__value__ = f(int, str)", "__value__ = f(str, int)"]),
     "kept types by another name": ("from typing import List, Union\nL = List\nU = Union\ndef f(x, y):\n    return str(L[U[x, y]])", ["__value__ = f(int, str)", "__value__ = f(str, int)"]),
+    **{
+        f"kept types of {name}, {how}": (f"{program}\ndef f(x):\n    return str({use}[x])", ["__value__ = f(1)", "__value__ = f(True)"])
+        for name in ("Counter", "OrderedDict")
+        for how, program, use in (
+            ("by attribute", "import typing", f"typing.{name}"),
+            ("by name", f"from typing import {name}", name),
+            ("by another name", "import typing as string", f"string.{name}"),
+            ("beside the other", f"from collections import {name}\nimport typing", f"typing.{name}"),
+            ("after the other", f"from collections import {name}\nfrom typing import {name}", name),
+        )
+    },
+    "kept types, imported inside": ("def f(x):\n    from typing import Counter\n    return str(Counter[x])", ["__value__ = f(1)", "__value__ = f(True)"]),
+    "kept types, in the module inside": ("def f(x):\n    import typing\n    return str(typing.Counter[x])", ["__value__ = f(1)", "__value__ = f(True)"]),
+    "kept types, in a call": ("import typing\ndef f(x): return x", ["__value__ = str(typing.Counter[f(1)])", "__value__ = str(typing.Counter[f(True)])"]),
     "pseudo-members": ("import re\ndef f(x):\n    return int(re.RegexFlag(x))", ["__value__ = f(1 << 20)", "__value__ = f(float(1 << 20))"]),
     "subclass hook": ("from collections.abc import Sequence\ndef f(x):\n    if x:\n        type(Sequence)('C', (Sequence,), {'__subclasshook__': classmethod(lambda c, x: True)})\n    return isinstance(1, Sequence)", ["__value__ = f(1)", "__value__ = f(0)"]),
     "depth after a warm-up": ("def f(n):\n    return 1 + sum(map(f, [n - 1])) if n else 0", ["__value__ = f(200)", *(f"__value__ = f({n})" for n in range(979, 992))]),
@@ -180,6 +196,7 @@ def test_memory_and_timeouts_are_told_as_of_calls_made_alone() -> None:
 
 
 SHARES = {  # ways to write a function that a model has
+    "typing beside collections": "from typing import List, Dict\nfrom collections import Counter, OrderedDict\ndef f(x: List[int] = ()) -> Dict[str, int]:\n    return dict(Counter('aab')), list(OrderedDict())",
     "docstring": '"""Doubles."""\ndef f(x: int = 2) -> int:\n    """Twice."""\n    return x * 2',
     "optional": "def f(x: int | None = None) -> list[int] | None:\n    return [x] if x else None",
     "typing": "import typing\nfrom typing import List, Optional\ndef f(x: Optional[List[int]] = None) -> typing.List[int]:\n    return x or []",
@@ -224,6 +241,31 @@ def test_nothing_listed_leads_out() -> None:
                  "gi_frame", "f_globals", "tb_frame", "cr_frame", "ag_frame", "gi_code", "get_field", "RegexFlag"):  # fmt: skip
         assert name not in stateless._known.names, name
     assert {"gi_frame", "f_globals", "tb_frame", "co_consts", "mro", "format"} <= stateless._known.attributes
+
+
+def test_every_listed_name_is_the_same_on_every_harmless_module() -> None:
+    """What has a listed name and is something else may be named by no function of a module that can reach it."""
+    stateless.learn()
+    strange = {}
+    for home in stateless.HARMLESS:
+        attributes = vars(importlib.import_module(home))
+        strange[home] = stateless.strange_in(home)
+        for name in stateless._known.names & attributes.keys() - strange[home]:
+            value = attributes[name]
+            assert not hasattr(value, "cache_clear") and not isinstance(value, list | dict | set), (home, name)
+            if home != "typing" and not isinstance(value, type(sys)) and name not in ("functools", "copy", "bisect"):
+                assert not hasattr(type(value), "__getitem__") or isinstance(value, str), (home, name)
+        assert "typing" not in attributes, "by way of which what typing keeps could be had"
+    assert {"Counter", "OrderedDict"} <= strange["typing"]
+    assert {home for home, names in strange.items() if names} <= {"typing", "copy"}, (
+        strange
+    )  # copy.replace, from 3.13 on
+    for home, name in [(one, name) for one in ("typing", "copy") for name in strange[one]]:
+        for program in (
+            f"import {home}\ndef f():\n    return {home}.{name}",
+            f"from {home} import {name}\ndef f():\n    return {name}",
+        ):
+            assert stateless.names_of(stateless.codes_in(compile(program, "x", "exec"))) is None, program
 
 
 def test_set_up_code_is_not_felt_by_the_next_call():

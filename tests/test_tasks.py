@@ -151,6 +151,7 @@ def test_the_digest_covers_what_decides_a_prompt_or_a_pass_and_nothing_else():
         "visible": (Test("1", "3"),),
         "hidden": (Test("3", "4 ", "private"),),
         "timeout": 1.0,
+        "prelude": "import re",
     }
     free: dict[str, Any] = {
         "id": "b",
@@ -159,7 +160,7 @@ def test_the_digest_covers_what_decides_a_prompt_or_a_pass_and_nothing_else():
         "tags": {"x": "y"},
         "reference": "pass",
     }
-    assert len({one.digest} | {replace(one, **{name: value}).digest for name, value in covered.items()}) == 8
+    assert len({one.digest} | {replace(one, **{name: value}).digest for name, value in covered.items()}) == 9
     assert {replace(one, **{name: value}).digest for name, value in free.items()} == {one.digest}
     content = {
         "statement": "Do.", "kind": "stdio", "setup": "", "functions": [],
@@ -179,6 +180,14 @@ def test_a_card_is_a_line_of_json_that_brings_the_shown_task_back(statement, tex
     assert replace(back, reference="") == task.shown()
     assert back.digest == task.digest == task.shown().digest
     assert card(back)["digest"] == card(task)["digest"]
+
+
+def test_a_card_of_a_task_without_a_prelude_is_as_it_was_and_one_with_it_brings_it_back():
+    task = Task("a", "A", "Do.", "assert", (Test("assert f(1) == 2"),), (Test("assert f(2) == 3"),))
+    assert "prelude" not in card(task) and from_card(card(task)).prelude == ""
+    given = replace(task, prelude="class Node: pass")
+    back = from_card(json.loads(json.dumps(card(given))))
+    assert back == given.shown() and back.digest == given.digest != task.digest
 
 
 def test_neither_card_nor_shown_task_holds_anything_hidden():
@@ -834,6 +843,7 @@ def test_every_field_of_a_row_and_both_forms_of_a_test(tmp_path):
         functions=["f"],
         reference="def f(x): return x + 1",
         timeout=2,
+        prelude="class Node: pass",
     )
     path = write_rows(tmp_path / "t.jsonl", row)
     task = next(load(path, spare=True))
@@ -850,6 +860,7 @@ def test_every_field_of_a_row_and_both_forms_of_a_test(tmp_path):
         functions=("f",),
         reference="def f(x): return x + 1",
         timeout=2.0,
+        prelude="class Node: pass",
     )
     assert next(load(path)).spare == ()
     plain = next(load(write_rows(tmp_path / "u.jsonl", own_row(hidden=[{"input": "4 5\n", "output": "9\n"}]))))
@@ -907,6 +918,23 @@ def test_parquet_rows_of_your_own(tmp_path):
         ({"functions": ["f"]}, "functions", 'kind "assert" alone'),
         ({"setup": "x = 1"}, "setup", 'kind "assert" alone'),
         ({"kind": "assert", "setup": "x ="}, "setup", "is not Python"),
+        ({"prelude": "x ="}, "prelude", "is not Python"),
+        ({"prelude": 3}, "prelude", "must be text"),
+        (
+            {"kind": "assert", "visible": ["assert ok(f(1), 2)"], "prelude": "def ok(a, b): return a == b"},
+            "visible",
+            "put it into `setup`",
+        ),
+        (
+            {"kind": "assert", "visible": ["s = Stack()\ns.push(1)\nassert s == [1]"]},
+            "visible",
+            "test 1: 's == [1]' would hand",
+        ),
+        (
+            {"kind": "assert", "visible": ["async def g(): return await f(1)\nassert g() == 2"]},
+            "visible",
+            "test 1: 'g()' is a coroutine",
+        ),
         ({"kind": "assert", "functions": "f"}, "functions", "must be a list of function names"),
         ({"kind": "assert", "functions": ["f()"]}, "functions", "must be a list of function names"),
         ({"tags": ["a"]}, "tags", "must be an object"),

@@ -271,7 +271,9 @@ def selector_words(r: Results) -> str:
 
 def tier_words(r: Results) -> list[str]:
     """Behind which walls the programs ran; nothing where none were run."""
-    said = [f"Graded in tier {r['tier']}: what it stops, and what not, stands in grading/walls.py."] if r["tier"] else []
+    said = (
+        [f"Graded in tier {r['tier']}: what it stops, and what not, stands in grading/walls.py."] if r["tier"] else []
+    )
     if len(under := r["graded_under"] or []) > 1:
         said.append(f"Not all attempts were graded alike: {'; then '.join(under)}. --regrade brings all under one.")
     return said

@@ -137,6 +137,8 @@ def _hint_for(error: BaseException) -> int:
         return protocol.FAULT
     if isinstance(error, plain.BadValue):
         return protocol.BAD_VALUE
+    if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+        return protocol.NOT_RUN
     return protocol.RUNTIME_ERROR
 
 

@@ -15,14 +15,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import socket
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from grading import worker
+from grading import walls, worker
 from grading.protocol import END, HELLO, JOB, JOB_MAGIC, OUTCOMES, RESULT, RESULT_MAGIC, TEST
 
 
@@ -65,8 +67,8 @@ from grading import worker
 del sys.path[0]
 worker.serve(int(sys.argv[2]), *sys.argv[3:])
 """
-# A deep recursion needs a deep stack, and how deep it can get is settled when a process starts.
-_DEEP_STACK = 'ulimit -S -s 1000000 2>/dev/null || ulimit -S -s "$(ulimit -H -s)"; exec "$@"'
+# A deep recursion needs a deep stack, and how deep it can get is settled when a process starts. (KiB, command)
+_DEEP_STACK = 'ulimit -S -s "$0"; exec "$@"'
 
 
 class WorkerProcess(asyncio.Protocol):
@@ -91,14 +93,23 @@ class WorkerProcess(asyncio.Protocol):
         python = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
         home = os.path.dirname(os.path.dirname(os.path.abspath(worker.__file__)))
         command = [python, "-S", "-s", "-P", "-B", "-c", _START, home, str(theirs.fileno()), self.tier, self.scratch]
+        hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+        stack = 1_000_000 if hard == resource.RLIM_INFINITY else min(1_000_000, hard >> 10)
+        until = time.monotonic() + walls.PATIENCE
         try:
             os.makedirs(self.scratch, mode=0o700, exist_ok=True)
-            self.process = subprocess.Popen(
-                ["/bin/sh", "-c", _DEEP_STACK, "sh", *command],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()], start_new_session=True, cwd="/",
-                env={"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1", "LD_BIND_NOW": "1"},
-            )  # fmt: skip
+            while not self.process:
+                try:
+                    self.process = subprocess.Popen(
+                        ["/bin/sh", "-c", _DEEP_STACK, str(stack), *command],
+                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                        pass_fds=[theirs.fileno()], start_new_session=True, cwd="/",
+                        env={"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1", "LD_BIND_NOW": "1"},
+                    )  # fmt: skip
+                except BlockingIOError:  # no process left: a program may have them all, for as long as it lives
+                    if time.monotonic() > until:
+                        raise
+                    await asyncio.sleep(0.01)
         except OSError as why:
             ours.close()
             raise SandboxFault(f"a worker process cannot be started: {why}") from None

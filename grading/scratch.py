@@ -11,6 +11,8 @@ import os
 
 from grading import walls
 
+_UNNAMED_BYTES = 4 * walls.SCRATCH_BYTES
+
 
 class Gone(Exception):
     """What is needed for a test is gone: the machine's doing, or the program's own; a second try tells."""
@@ -22,6 +24,7 @@ class Scratch:
     def __init__(self, may_be_shut: bool) -> None:
         self.may_be_shut = may_be_shut
         self.folder = -1  # then a way to it, whatever its rights
+        self.least_free = 0  # bytes of its disk, when a program is suspected of files that have no name
 
     def is_small(self) -> bool:
         """Is all that the program has written there within what it may write, as far as one can see in passing?"""
@@ -51,9 +54,17 @@ class Scratch:
             os.close(top)
         return count <= walls.SCRATCH_FILES and size <= walls.SCRATCH_BYTES
 
+    def note_free_disk(self) -> None:
+        """A file without a name is in no folder, and only the disk gets smaller: from here on."""
+        free = _free_disk()
+        self.least_free = free - min(_UNNAMED_BYTES, free // 2)
+
+    def disk_has_shrunk(self) -> bool:
+        """By more than can go unnoticed; by whom is another question."""
+        return _free_disk() < self.least_free
+
     def disk_is_full(self) -> bool:
-        disk = os.statvfs(".")
-        return disk.f_bavail * disk.f_bsize < walls.SCRATCH_BYTES
+        return _free_disk() < walls.SCRATCH_BYTES
 
     def empty(self) -> None:
         """Empty the folder, whatever depth and whatever rights were given to what is in it."""
@@ -81,6 +92,11 @@ class Scratch:
         finally:
             os.fchdir(top)
             os.close(top)
+
+
+def _free_disk() -> int:
+    disk = os.statvfs(".")
+    return disk.f_bavail * disk.f_bsize
 
 
 def _empty_of_files() -> list[str]:

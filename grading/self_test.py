@@ -54,5 +54,6 @@ SELF_TEST = (
     _refused("a signal to the parent", "os.kill(os.getppid(), 9)"),
     _refused("a signal to everybody", "os.kill(-1, 9)"),
     _refused("a network socket", "_socket.socket(_socket.AF_INET, 1)", "import _socket"),
+    _refused("a lease on the library", "fcntl.fcntl(os.open(os.__file__, 0), 1024, 1)", "import fcntl, os"),
     _refused("another's memory", "open(f'/proc/{os.getppid()}/mem', 'rb').read(1)"),
 )

@@ -43,7 +43,12 @@ _SHARED, _SHARED_BYTES, _SHARED_SECONDS = 64, 1 << 18, 0.5
 _PLAIN_ENDS = {protocol.ENDED, protocol.RUNTIME_ERROR, protocol.BAD_VALUE}  # of calls that share a process
 _BELIEVED = {protocol.MEMORY_LIMIT, protocol.MISSING_MODULE, protocol.FORBIDDEN, protocol.BAD_VALUE,
              protocol.SYNTAX_ERROR}  # of what stands on the slate  # fmt: skip
-_LOOK_SECONDS = 0.05  # how soon, and in tiers that need it how often, a running program is looked at
+_LOOK_SECONDS = 0.05  # how soon at the latest, and in tiers that need it how often, a running program is looked at
+_COUNT_SECONDS = 0.005  # how often its threads are counted, where they are taken from others
+# What waits before another try of a test for which the machine had no thread or no disk left: another program may have
+# had them all, and is found out meanwhile.
+_PAUSES = (0.2, 1.0, None)
+_UNFIT = -1  # in place of an outcome: such a try
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 _MEMORY_AT_START = resource.getrlimit(resource.RLIMIT_AS)[1]
 _CHILD_ENDED = {_signal.SIGCHLD}
@@ -261,14 +266,25 @@ class ProgramProcess:
 
         Raises OSError when the machine cannot give what that takes.
         """
-        if self.names is not None:
-            self.file(0, data)
-        if self.own_source:  # a script finds itself beside it
-            with open("program.py", "wb") as file:
-                file.write(self.own_source)
-        out = self.file(running.VALUE_FD if self.mode == protocol.MODULE else 1)
-        self.conclude(*self.wait(self.start(code, [], out), self.limits), out)
-        self.scratch.empty()
+        for pause in _PAUSES:
+            if self.names is not None:
+                self.file(0, data)
+            else:
+                os.lseek(0, 0, 0)
+            if self.own_source:
+                walls.patiently(self.lay_down_its_source)
+            out = self.file(running.VALUE_FD if self.mode == protocol.MODULE else 1)
+            ended = self.wait(self.start(code, [], out), self.limits, suspicious=pause is not None)
+            fit = self.conclude(*ended, out, pause is None)
+            self.scratch.empty()
+            if fit or pause is None:
+                break
+            time.sleep(pause)
+
+    def lay_down_its_source(self) -> None:
+        """A script finds itself beside it."""
+        with open("program.py", "wb") as file:
+            file.write(self.own_source)
 
     def share(self, code: CodeType, inputs: list[bytes]) -> bool:
         """Make all these calls in one process, and answer them. False: nothing is answered, make them one by one."""
@@ -305,7 +321,9 @@ class ProgramProcess:
         Without calls, the input is in descriptor 0; a single call is compiled where no later test can find it.
         """
         self.slate[:] = CLEAN_SLATE
-        self.test_pid = pid = self.fork()
+        if self.enclosure.disk_is_shared:
+            self.scratch.note_free_disk()
+        self.test_pid = pid = walls.patiently(self.fork)
         if pid == 0:
             try:
                 self.enclosure.follow_parent()
@@ -344,18 +362,21 @@ class ProgramProcess:
         os.close(fd)
         return number
 
-    def wait(self, pid: int, limits: _Limits) -> tuple[int, int, resource.struct_rusage]:
-        """Until the test process has ended, or has had its time: (why it was killed or 0, exit status, usage)."""
+    def wait(self, pid: int, limits: _Limits, suspicious: bool = False) -> tuple[int, int, resource.struct_rusage]:
+        """Until the test process has ended, or has had its time: (why it was killed or 0, exit status, usage).
+
+        It is looked at when a lot says so, which a program that sleeps in between cannot foresee: os.urandom, since
+        the test process has a copy of all that is in memory here. suspicious: FAULT says that the disk has shrunk
+        while nothing in the scratch folder tells why.
+        """
         enclosure, started = self.enclosure, time.monotonic()
-        posix_only = enclosure.tier == "limits"
         pause = min(_LOOK_SECONDS, limits.cpu_seconds, limits.asleep_seconds, limits.wall_seconds)
         killed_for, watch = 0, None
         while True:
-            ended = has_ended(pid, pause) if posix_only else _signal.sigtimedwait(_CHILD_ENDED, pause)
+            ended = self.has_ended_within(pid, pause * (0.5 + os.urandom(1)[0] / 512))
             if ended:
-                done, status, usage = os.wait4(pid, os.WNOHANG)
-                if done:
-                    break
+                status, usage = ended
+                break
             wall = time.monotonic() - started
             watch = watch or walls.Watch(pid)
             watch.look(wall)
@@ -367,43 +388,73 @@ class ProgramProcess:
                 killed_for = protocol.FORBIDDEN
             elif enclosure.disk_is_shared and not self.scratch.is_small():
                 killed_for = protocol.OUTPUT_LIMIT
+            elif enclosure.disk_is_shared and suspicious and self.scratch.disk_has_shrunk():
+                killed_for = protocol.FAULT
             if killed_for:
                 os.kill(pid, 9)
                 _, status, usage = os.wait4(pid, 0)
                 break
             pause = _LOOK_SECONDS if enclosure.disk_is_shared else min(max(left, 0.005), 0.25)
         self.test_pid = 0
-        if posix_only:
+        if enclosure.tier == "limits":
             _end_group(pid)
         return killed_for, os.waitstatus_to_exitcode(status), usage
 
-    def conclude(self, killed_for: int, status: int, usage: resource.struct_rusage, out: int) -> None:
-        limits = self.limits
-        cpu = usage.ru_utime + usage.ru_stime
-        size = os.fstat(out).st_size
-        hint = self.slate[running.HINT]
-        if killed_for:
-            outcome = killed_for
-        elif cpu > limits.cpu_seconds:
-            outcome = protocol.TIMEOUT
-        elif size > limits.output_bytes:
-            outcome = protocol.OUTPUT_LIMIT
-        elif status == -9 and self.enclosure.tier != "limits":  # it cannot send itself this, so somebody else has
-            raise Gone("a test process was killed from outside (is the machine out of memory?)")
-        elif status == 0:
-            outcome = protocol.ENDED
-        elif hint == protocol.FAULT:  # no space: its own folder is full, or the disk of the machine
-            if self.enclosure.disk_is_shared and self.scratch.disk_is_full():
+    def has_ended_within(self, pid: int, seconds: float) -> tuple[int, resource.struct_rusage] | None:
+        """(status, usage) of the test process, or None after so long, or when it has too many threads."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if self.enclosure.tier == "limits":
+                ended: object = has_ended(pid, left)
+            else:
+                shared = self.enclosure.threads_are_shared
+                ended = _signal.sigtimedwait(_CHILD_ENDED, min(left, _COUNT_SECONDS) if shared else left)
+                if not ended and shared and os.stat(f"/proc/{pid}/task").st_nlink - 2 > walls.THREADS + 1:
+                    return None
+            if ended:
+                done, status, usage = os.wait4(pid, os.WNOHANG)
+                if done:
+                    return status, usage
+        return None
+
+    def conclude(self, killed_for: int, status: int, usage: resource.struct_rusage, out: int, is_last: bool) -> bool:
+        """Answer with what has become of a test; False: nothing is answered, it deserves another try."""
+        outcome = self.outcome(killed_for, status, usage, os.fstat(out).st_size)
+        if outcome == _UNFIT:
+            if not is_last:
+                return False
+            if self.slate[running.HINT] == protocol.FAULT and self.scratch.disk_is_full():
                 raise OSError(errno.ENOSPC, "the disk that holds the scratch folder is full")
-            outcome = protocol.OUTPUT_LIMIT
-        elif hint in _BELIEVED:
-            outcome = hint
-        elif usage.ru_maxrss * _RSS_UNIT > 0.9 * limits.memory_bytes:
-            outcome = protocol.MEMORY_LIMIT
-        else:
-            outcome = protocol.RUNTIME_ERROR
+            outcome = protocol.OUTPUT_LIMIT if self.slate[running.HINT] == protocol.FAULT else protocol.RUNTIME_ERROR
         self.timeouts += outcome == protocol.TIMEOUT
-        self.outbox.put_file(outcome, status, cpu, out, min(size, limits.output_bytes))
+        size = min(os.fstat(out).st_size, self.limits.output_bytes)
+        self.outbox.put_file(outcome, status, usage.ru_utime + usage.ru_stime, out, size)
+        return True
+
+    def outcome(self, killed_for: int, status: int, usage: resource.struct_rusage, size: int) -> int:
+        """Of a test that has ended with so many bytes of output, or _UNFIT."""
+        limits, hint = self.limits, self.slate[running.HINT]
+        if killed_for == protocol.FAULT:  # was it this one? The kernel counts what each has written, in blocks of 512
+            return protocol.OUTPUT_LIMIT if usage.ru_oublock * 512 > walls.SCRATCH_BYTES else _UNFIT
+        if killed_for:
+            return killed_for
+        if usage.ru_utime + usage.ru_stime > limits.cpu_seconds:
+            return protocol.TIMEOUT
+        if size > limits.output_bytes:
+            return protocol.OUTPUT_LIMIT
+        if status == -9 and self.enclosure.tier != "limits":  # it cannot send itself this, so somebody else has
+            raise Gone("a test process was killed from outside (is the machine out of memory?)")
+        if status == 0:
+            return protocol.ENDED
+        if hint == protocol.FAULT:  # no space: its own folder is full, or the disk of the machine
+            return _UNFIT if self.enclosure.disk_is_shared and self.scratch.is_small() else protocol.OUTPUT_LIMIT
+        if hint == protocol.NOT_RUN:  # no thread
+            return _UNFIT if self.enclosure.threads_are_shared else protocol.RUNTIME_ERROR
+        if hint in _BELIEVED:
+            return hint
+        if usage.ru_maxrss * _RSS_UNIT > 0.9 * limits.memory_bytes:
+            return protocol.MEMORY_LIMIT
+        return protocol.RUNTIME_ERROR
 
 
 def _limit_softly(memory: int) -> None:

@@ -13,13 +13,19 @@ file; it writes into that folder alone; it starts no process, opens no socket to
 reads no other process's memory; its memory, output, threads and descriptors are bounded; nothing of it is left
 behind. Refusals come back as EPERM or EACCES, so that a program which can live with a no goes on.
 
-What they do not promise: a hole in the kernel is a hole in these walls; timing and CPU caches are visible; process ids
-count on from test to test, in full too, so that a program learns how many threads the tests before it have started; the
-names and sizes (not the contents) of files can be probed in strict; in strict the scratch folder lies on the host's
-disk and is watched every 50 ms instead of being bounded by the kernel. They also refuse some harmless things: modes and
-times of files cannot be changed, not even of one's own (no filter can see whose they are), which shutil.copy and shelve
-do; and what needs a semaphore with a name, such as multiprocessing.pool.ThreadPool, works in full (before Python 3.14,
-which starts a process for it) and limits only.
+What they do not promise: a hole in the kernel is a hole in these walls; timing, CPU caches and the page cache are
+visible; numbers that the kernel hands out count on from test to test, in full too: process ids tell a program how many
+threads the tests before it have started, inodes (st_ino) how many files, so that one test can tell the next a number.
+Calls 335 and 336 of x86-64 pass any filter (they end in SIGILL). The names and sizes (not the
+contents) of files can be probed in strict. There the scratch folder lies on the host's disk and is watched every 50 ms
+instead of being bounded by the kernel: between two looks a program can write what it can write in that time, and files
+without a name are found out only once the disk has 256 MiB less, or half of what was free. As an ordinary user, strict
+shares the count of threads with all else of that user: a program with too many is found after 5 ms, and what has
+found none left meanwhile is tried again.
+They also refuse some harmless things: modes and times of files cannot be changed, not even of one's own (no filter can
+see whose they are), which shutil.copy and shelve do; sendmsg, by which descriptors are handed over and kept alive after
+their owner's end (asyncio's writelines wants it from Python 3.12 on); and what needs a semaphore with a name, such as
+multiprocessing.pool.ThreadPool, works in full (before Python 3.14, which starts a process for it) and limits only.
 limits promises much less: time, memory (where the system enforces it), output and a clean verdict, but a program there
 can read files and start processes. No tier knows an expected answer, so even a program that climbs every wall finds
 none.
@@ -29,6 +35,7 @@ Standard library only. Nothing here knows what a test is.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # signal itself would bring in half the library
 import ctypes
 import errno
 import os
@@ -36,9 +43,16 @@ import resource
 import struct
 import sys
 import time
-from collections.abc import Callable
 from resource import RLIMIT_AS, RLIMIT_FSIZE, setrlimit
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # a worker does without
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+PATIENCE = 5.0  # seconds
 THREADS = 64
 DESCRIPTORS = 64
 TIERS = ("full", "strict", "limits")
@@ -49,8 +63,8 @@ MACHINE = {"x86_64": ("x86_64", 0xC000003E), "aarch64": ("aarch64", 0xC00000B7),
 ALLOWED = """
     read 0 63, write 1 64, readv 19 65, writev 20 66, pread64 17 67, pwrite64 18 68, preadv 295 69,
     pwritev 296 70, preadv2 327 286, pwritev2 328 287, lseek 8 62, open 2 -, openat 257 56, openat2 437 437,
-    creat 85 -, close 3 57, close_range 436 436, dup 32 23, dup2 33 -, dup3 292 24, fcntl 72 25, ioctl 16 29,
-    flock 73 32, fsync 74 82, fdatasync 75 83, ftruncate 77 46, fallocate 285 47, fadvise64 221 223,
+    creat 85 -, close 3 57, dup 32 23, dup2 33 -, dup3 292 24,
+    flock 73 32, fsync 74 82, fdatasync 75 83, ftruncate 77 46, fadvise64 221 223,
     sendfile 40 71, copy_file_range 326 285, splice 275 76, tee 276 77, stat 4 -, fstat 5 80, lstat 6 -,
     newfstatat 262 79, statx 332 291, access 21 -, faccessat 269 48, faccessat2 439 439, readlink 89 -,
     readlinkat 267 78, getcwd 79 17, chdir 80 49, fchdir 81 50, getdents 78 -, getdents64 217 61, mkdir 83 -,
@@ -59,8 +73,8 @@ ALLOWED = """
     fstatfs 138 44, pipe 22 -, pipe2 293 59, poll 7 -, ppoll 271 73, select 23 -, pselect6 270 72,
     epoll_create 213 -, epoll_create1 291 20, epoll_ctl 233 21, epoll_wait 232 -, epoll_pwait 281 22,
     epoll_pwait2 441 441, eventfd 284 -, eventfd2 290 19, timerfd_create 283 85, timerfd_settime 286 86,
-    timerfd_gettime 287 87, signalfd 282 -, signalfd4 289 74, sendto 44 206, recvfrom 45 207, sendmsg 46 211,
-    recvmsg 47 212, shutdown 48 210, getsockopt 55 209, setsockopt 54 208, getsockname 51 204,
+    timerfd_gettime 287 87, signalfd 282 -, signalfd4 289 74, recvfrom 45 207, recvmsg 47 212, shutdown 48 210,
+    getsockopt 55 209, setsockopt 54 208, getsockname 51 204,
     getpeername 52 205, mmap 9 222, munmap 11 215, mprotect 10 226, mremap 25 216, madvise 28 233,
     msync 26 227, mincore 27 232, brk 12 214, mlock 149 228, munlock 150 229, membarrier 324 283,
     rt_sigaction 13 134, rt_sigprocmask 14 135, rt_sigreturn 15 139, rt_sigpending 127 136,
@@ -76,10 +90,11 @@ ALLOWED = """
     uname 63 160, sysinfo 99 179, times 100 153, getrusage 98 165, getrlimit 97 163,
     getrandom 318 278, nanosleep 35 101, clock_nanosleep 230 115, clock_gettime 228 113,
     clock_getres 229 114, gettimeofday 96 169, time 201 -"""
-# What a program may call with some arguments: clone for a thread, signals to itself, its own limits, its own pairs.
+# What a program may call with some arguments: clone for a thread, signals to itself, its own limits, its own pairs,
+# which it may write to and not send to; sendmsg, which can send a descriptor, is not among them.
 JUDGED = """
     clone 56 220, kill 62 129, tkill 200 130, tgkill 234 131, setrlimit 160 164, prlimit64 302 261, prctl 157 167,
-    socketpair 53 199"""
+    socketpair 53 199, sendto 44 206, fcntl 72 25, ioctl 16 29, close_range 436 436, fallocate 285 47"""
 # What the trusted parent of a program calls as well:
 TRUSTED = """
     fork 57 -, vfork 58 -, memfd_create 319 279, pidfd_open 434 434, landlock_restrict_self 446 446,
@@ -129,6 +144,26 @@ def fork() -> int:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
     return pid
+
+
+def patiently(what: Callable[[], T]) -> T:
+    """Do it. Where the machine has no room for it just now, be it processes or disk, try again for some seconds.
+
+    A program that takes all of either is found out and ended within that time: it must not end the run.
+    """
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return what()
+        except OSError as why:
+            if why.errno not in (errno.EAGAIN, errno.ENOSPC) or time.monotonic() > until:
+                raise
+        time.sleep(0.005)
+
+
+def tell_only_of_deaths() -> None:
+    """A child that stops or goes on shall send no SIGCHLD: by that, a program could choose when it is looked at."""
+    _libc.sigaction(_signal.SIGCHLD, struct.pack("@P128xiP", 0, 1, 0), None)  # SIG_DFL, SA_NOCLDSTOP
 
 
 def _call(what: str, function: Callable[..., int], *args: object) -> int:
@@ -240,14 +275,18 @@ def _can_be_read_by_anyone(path: str) -> bool:
     return True
 
 
-def _become_nobody_in_particular(scratch: str) -> None:
+def _become_nobody_in_particular(scratch: str, by_name_alone: bool = False) -> None:
     """Take a user id that nobody else has, so that counts and signals stay among this worker's own.
 
-    By lot: containers of one machine share its users, and process ids repeat from one to the next.
+    By lot: containers of one machine share its users, and process ids repeat from one to the next. by_name_alone: only
+    the real one, which the kernel counts threads by; files are opened by the other, as before.
     """
     number = int.from_bytes(os.urandom(3), "little")
     for uid in (1_900_000_000 + number, 60_000 + number % 5000):  # containers may have 65,536 ids only
         try:
+            if by_name_alone:
+                os.setresuid(uid, -1, -1)
+                return
             os.chown(scratch, uid, uid)
             os.setgroups([])
             os.setresgid(uid, uid, uid)
@@ -302,12 +341,19 @@ def _ruleset(scratch: str) -> int:
 
 
 # ── seccomp: filters are programs of (operation, jump if true, jump if false, operand) ────────────────────────────────
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _MASK, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
-_REFUSE, _NOT_THERE = 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
-_NUMBER, _ARCH, _ARG = 0, 4, (16, 24, 32)  # offsets in what a filter sees; low halves of the first arguments
+_REFUSE, _NOT_THERE, _NOT_SUPPORTED = (0x50000 | code for code in (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP))
+_NUMBER, _ARCH, _ARG = 0, 4, (16, 24, 32, 40, 48)  # offsets in what a filter sees; low halves of the first arguments
 _HIGH = 4  # from there to the high half
-_CLONE_THREAD, _NAME_OPTIONS = 0x10000, (15, 16, 0x53564D41)  # prctl: thread names, names of mappings
+_CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
+_NAME_OPTIONS = (15, 16, 0x53564D41)  # prctl: thread names, names of mappings
+# fcntl: copies of descriptors, their flags, record locks; copies to be closed at an exec, sizes of pipes, seals, hints.
+# Not: a lease (who opens that file then waits), watching a folder, having signals sent, and what kernels may learn.
+_FCNTL = (0, 8, 36, 39, 1030, 1039)  # from, and up to before
+_TERMINAL, _CLONE_FILE = 0x5400, (0x40049409, 0x4020940D)  # ioctl: those of terminals and descriptors; FICLONE
+_UNSHARE = 2  # close_range: in a table of descriptors of one's own
+_Steps = list[tuple[int, int, int, int]]
 
 
 class _Filter:
@@ -338,34 +384,60 @@ def _outer_filter(machine: str, arch: int) -> _Filter:
 _PID = 0x7E57_91D0  # stands for the program's own id until it is known
 
 
-def _inner_filter(machine: str) -> _Filter:
-    """What a program gets on top: no new process, no signal to others, and nothing of what its parent needs."""
+def _inner_filter(machine: str, disk_is_shared: bool) -> _Filter:
+    """What a program gets on top: no new process, no signal to others, and nothing of what its parent needs.
+
+    disk_is_shared: what is written to it must take time, to be seen in time.
+    """
     number = numbers(JUDGED, machine)
     allow, refuse = (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)
 
-    def unless(call: str, judged: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
-        return [(_EQUAL, 0, len(judged), number[call]), *judged]
-
-    def signal(signal_at: int) -> list[tuple[int, int, int, int]]:  # to itself; KILL would look like the host's own
+    def signal(signal_at: int) -> _Steps:  # to itself; KILL would look like the host's own
         return [(_LOAD, 0, 0, _ARG[0]), (_EQUAL, 1, 0, _PID), refuse,
                 (_LOAD, 0, 0, _ARG[signal_at]), (_EQUAL, 0, 1, _SIGKILL), refuse, allow]  # fmt: skip
 
-    steps = [(_LOAD, 0, 0, _NUMBER)]
-    for trusted in numbers(TRUSTED, machine).values():
-        steps += [(_EQUAL, 0, 1, trusted), refuse]
-    steps += unless("clone", [(_LOAD, 0, 0, _ARG[0]), (_ANY_BIT, 0, 1, _CLONE_THREAD), allow, refuse])
-    steps += unless("kill", signal(1)) + unless("tkill", signal(1)) + unless("tgkill", signal(2))
-    # Its own limits, apart from setting that of CPU time: death by that one would look like the host's own KILL too.
-    steps += unless("setrlimit", [(_LOAD, 0, 0, _ARG[0]), (_EQUAL, 0, 1, 0), refuse, allow])
-    steps += unless("prlimit64", [
-        (_LOAD, 0, 0, _ARG[0]), (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, _PID), refuse,
-        (_LOAD, 0, 0, _ARG[1]), (_EQUAL, 1, 0, 0), allow,
-        (_LOAD, 0, 0, _ARG[2]), (_EQUAL, 0, 3, 0), (_LOAD, 0, 0, _ARG[2] + _HIGH), (_EQUAL, 0, 1, 0), allow, refuse,
-    ])  # fmt: skip
-    options = [(_EQUAL, len(_NAME_OPTIONS) - i, 0, option) for i, option in enumerate(_NAME_OPTIONS)]
-    steps += unless("prctl", [(_LOAD, 0, 0, _ARG[0]), *options, refuse, allow])
-    steps += unless("socketpair", [(_LOAD, 0, 0, _ARG[0]), (_EQUAL, 0, 1, 1), allow, refuse])
-    return _Filter([*steps, allow])
+    def one_of(values: tuple[int, ...]) -> _Steps:
+        return [*((_EQUAL, len(values) - i, 0, value) for i, value in enumerate(values)), refuse, allow]
+
+    judged: dict[str, _Steps] = {
+        "clone": [(_LOAD, 0, 0, _ARG[0]), (_ANY_BIT, 0, 2, _CLONE_THREAD), (_ANY_BIT, 0, 1, _CLONE_FILES), allow,
+                  refuse],
+        "kill": signal(1),
+        "tkill": signal(1),
+        "tgkill": signal(2),
+        # Its own limits, but not that of CPU time: death by that one would look like the host's own KILL too.
+        "setrlimit": [(_LOAD, 0, 0, _ARG[0]), (_EQUAL, 0, 1, 0), refuse, allow],
+        "prlimit64": [
+            (_LOAD, 0, 0, _ARG[0]), (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, _PID), refuse,
+            (_LOAD, 0, 0, _ARG[1]), (_EQUAL, 1, 0, 0), allow,
+            (_LOAD, 0, 0, _ARG[2]), (_EQUAL, 0, 3, 0), (_LOAD, 0, 0, _ARG[2] + _HIGH), (_EQUAL, 0, 1, 0), allow,
+            refuse,
+        ],
+        "prctl": [(_LOAD, 0, 0, _ARG[0]), *one_of(_NAME_OPTIONS)],
+        "socketpair": [(_LOAD, 0, 0, _ARG[0]), *one_of((1,))],
+        "sendto": [(_LOAD, 0, 0, _ARG[4]), (_EQUAL, 0, 3, 0), (_LOAD, 0, 0, _ARG[4] + _HIGH), (_EQUAL, 0, 1, 0), allow,
+                   refuse],
+        "fcntl": [(_LOAD, 0, 0, _ARG[1]), (_AT_LEAST, 5, 0, _FCNTL[5]), (_AT_LEAST, 5, 0, _FCNTL[4]),
+                  (_AT_LEAST, 3, 0, _FCNTL[3]), (_AT_LEAST, 3, 0, _FCNTL[2]), (_AT_LEAST, 1, 0, _FCNTL[1]), allow,
+                  refuse, allow],
+        "ioctl": [(_LOAD, 0, 0, _ARG[1]), (_EQUAL, 4, 0, _CLONE_FILE[0]), (_EQUAL, 3, 0, _CLONE_FILE[1]),
+                  (_MASK, 0, 0, 0xFF00), (_EQUAL, 1, 0, _TERMINAL), refuse, allow],
+        "close_range": [(_LOAD, 0, 0, _ARG[2]), (_ANY_BIT, 0, 1, _UNSHARE), refuse, allow],
+        "fallocate": [(_RETURN, 0, 0, _NOT_SUPPORTED) if disk_is_shared else allow],
+    }  # fmt: skip
+    rules = [(number[name], steps) for name, steps in judged.items()]
+    rules += [(trusted, [refuse]) for trusted in numbers(TRUSTED, machine).values()]
+    return _Filter([(_LOAD, 0, 0, _NUMBER), *_by_number(sorted(rules))])
+
+
+def _by_number(rules: list[tuple[int, _Steps]]) -> _Steps:
+    """Steps that find the rule of a system call by halves: the kernel tries them on every number, a test at a time."""
+    if len(rules) < 3:
+        steps = [step for number, judge in rules for step in ((_EQUAL, 0, len(judge), number), *judge)]
+        return [*steps, (_RETURN, 0, 0, _ALLOW)]
+    half = len(rules) // 2
+    below = _by_number(rules[:half])
+    return [(_AT_LEAST, len(below), 0, rules[half][0]), *below, *_by_number(rules[half:])]
 
 
 # ── the walls themselves ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -379,6 +451,7 @@ class Walls:
     def __init__(self, tier: str, scratch: str, keep: int) -> None:
         self.tier, self.scratch = tier, scratch
         self.disk_is_shared = tier != "full"  # with the host, so that what is written must be watched
+        self.threads_are_shared = True  # with all processes of the host's user, so that they must be counted here
         self.ruleset = -1
         for what, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, DESCRIPTORS)):
             resource.setrlimit(what, (most, most))
@@ -398,7 +471,7 @@ class Walls:
 
     def _build(self, keep: int) -> None:
         machine, arch = MACHINE[os.uname().machine]
-        own_user = os.geteuid() == 0
+        own_user = is_root = os.geteuid() == 0
         if self.tier == "full":
             own_user = not _unshare() and own_user
             self._step_inside(keep)
@@ -408,25 +481,27 @@ class Walls:
             own_user = _can_be_read_by_anyone(os.path.realpath(os.__file__))
         _call("no_new_privs", _libc.prctl, _NO_NEW_PRIVS, 1, 0, 0, 0)
         self.ruleset = _ruleset(self.scratch)
-        if own_user:
-            _become_nobody_in_particular(self.scratch)
+        if own_user or (is_root and self.tier == "strict"):
+            _become_nobody_in_particular(self.scratch, by_name_alone=not own_user)
         _drop_capabilities()
         _check_library()
-        if own_user or self.tier == "full":  # counted per user, so only where this worker has one to itself
+        self.threads_are_shared = self.tier == "strict" and not is_root
+        if not self.threads_are_shared:  # counted per user, so only where this worker has one to itself
             resource.setrlimit(resource.RLIMIT_NPROC, (THREADS + 3, THREADS + 3))
         _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
         _libc.prctl(_PDEATHSIG, _SIGKILL if self.tier == "full" else 0, 0, 0, 0)
+        tell_only_of_deaths()
         _libc.prctl(_SUBREAPER, 1, 0, 0, 0)  # what a killed program process leaves is ours to collect
         self._restrict = (ctypes.c_long(numbers(TRUSTED, machine)["landlock_restrict_self"]),
                           ctypes.c_long(self.ruleset), ctypes.c_long(0))  # fmt: skip
-        self.inner = _inner_filter(machine)
+        self.inner = _inner_filter(machine, self.disk_is_shared)
         self._words = memoryview(self.inner.code)[:-1].cast("B").cast("I")  # without the closing NUL
         self._pids = [at for at, word in enumerate(self._words) if word == _PID]
         _outer_filter(machine, arch).install()
 
     def _step_inside(self, keep: int) -> None:
         """Only a child enters a new process space. The parent waits at the door and dies with what is inside."""
-        inside = fork()
+        inside = patiently(fork)
         if inside == 0:
             return
         os.close(keep)

@@ -59,7 +59,7 @@ def serve(fd: int, tier: str, scratch: str) -> None:
             os._exit(0)  # the host has gone; what else comes is for the program process alone to read
         slate[:] = EMPTY_SLATE
         try:
-            pid = (os.fork if enclosure.tier == "limits" else walls.fork)()
+            pid = walls.patiently(os.fork if enclosure.tier == "limits" else walls.fork)
         except OSError as why:
             _say(fd, f"no process for a program: {why}")
             os._exit(1)

@@ -20,7 +20,7 @@ import pytest
 import grader
 from faults import GraderFault, TaskError
 from grader import Grader
-from grading import plain, sandbox, stateless
+from grading import plain, sandbox, stateless, walls
 from grading.compare import clip_start
 from grading.dialogue import equals
 from grading.grade import CLIP, LETTERS, TestResult, clip
@@ -555,6 +555,7 @@ def test_a_process_that_cannot_be_started_is_a_fault(monkeypatch):
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(walls, "PATIENCE", 0.05)
     with pytest.raises(GraderFault, match="cannot be started"):
         graded(lambda judge: judge.run(ADD, [("1 2", "3")]))
 
@@ -568,7 +569,7 @@ def test_a_refused_fork_is_a_fault(monkeypatch, which):
 import os, sys
 sys.path.insert(0, sys.argv[1])
 from grading import walls
-real, counts = walls.fork, {{}}
+real, counts, walls.PATIENCE = walls.fork, {{}}, 0.05
 def fork():
     counts[os.getpid()] = counts.get(os.getpid(), 0) + 1
     if (os.getpid() == 1) == {which == "worker"} and counts[os.getpid()] > {most}:

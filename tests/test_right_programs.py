@@ -192,6 +192,30 @@ RIGHT: dict[str, tuple[str, str, str]] = {
         "",
         "42",
     ),
+    "asyncio_over_a_pair_of_sockets": (
+        "import asyncio, socket\nasync def talk():\n    a, b = socket.socketpair()\n    reader, writer = await asyncio.open_connection(sock=a)\n"
+        "    other, back = await asyncio.open_connection(sock=b)\n    writer.write(b'4'); writer.write(b'2\\n'); await writer.drain()\n"
+        "    back.write(await other.readline()); await back.drain()\n    print(int(await reader.readline()))\n"
+        "    print(await asyncio.to_thread(pow, 2, 5))\nasyncio.run(talk())",
+        "",
+        "42\n32",
+    ),
+    "descriptors_of_every_sort": (
+        "import fcntl, mmap, os, select, shutil, socket, sqlite3, struct, sys, tempfile, termios\n"
+        "print(sys.stdin.isatty(), os.isatty(1), shutil.get_terminal_size((7, 8)).columns)\n"
+        "a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\na.sendall(b'abc'); a.send(b'de')\n"
+        "print(struct.unpack('i', fcntl.ioctl(b, termios.FIONREAD, bytes(4)))[0], b.recv(9), b.recvmsg(9)[0])\n"
+        "r, w = os.pipe()\nos.set_blocking(r, False); os.set_inheritable(r, True); os.dup2(r, 40); fcntl.fcntl(w, fcntl.F_SETFD, fcntl.FD_CLOEXEC)\n"
+        "print(fcntl.fcntl(r, fcntl.F_GETFL) & os.O_NONBLOCK > 0, os.get_inheritable(r), fcntl.fcntl(r, fcntl.F_DUPFD_CLOEXEC, 50), fcntl.fcntl(w, fcntl.F_GETPIPE_SZ))\n"
+        "with tempfile.TemporaryFile() as f, tempfile.NamedTemporaryFile() as g, tempfile.TemporaryDirectory() as d:\n"
+        "    os.posix_fallocate(f.fileno(), 0, 1 << 20); fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(g, fcntl.LOCK_EX); g.truncate(4096)\n"
+        "    m = mmap.mmap(g.fileno(), 4096); m[:3] = b'xyz'; m.flush(); shutil.copyfile(g.name, d + '/copy'); print(os.fstat(f.fileno()).st_size, open(d + '/copy', 'rb').read(3))\n"
+        "db = sqlite3.connect('file.db'); db.execute('create table t(x)'); db.execute('insert into t values (42)'); db.commit(); print(db.execute('select x from t').fetchall())\n"
+        "p = select.epoll(); p.register(r, select.EPOLLIN); os.write(w, b'1'); print(len(p.poll(1)))\n"
+        "os.closerange(40, 60)",
+        "",
+        "False False 7\n3 b'abc' b'de'\nTrue True 50 65536\n1048576 b'xyz'\n[(42,)]\n1",
+    ),
     "timer": ("import threading\nthreading.Timer(0.02, print, args=(42,)).start()", "", "42"),
     "alarm": (
         "import signal\ndef f(*a):\n    print(42)\n    raise SystemExit\nsignal.signal(signal.SIGALRM, f)\nsignal.setitimer(signal.ITIMER_REAL, 0.02)\n"

@@ -8,6 +8,7 @@ import asyncio
 import collections
 import datetime
 import decimal
+import errno
 import fractions
 import os
 import random
@@ -20,6 +21,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import types
 from pathlib import Path
@@ -241,12 +243,15 @@ def judge(steps, number, arch, args=(0,) * 6):
         elif operation == 0x06:
             return operand
         else:
+            if operation == 0x54:
+                a &= operand
+                continue
             truth = {0x15: a == operand, 0x35: a >= operand, 0x45: bool(a & operand)}[operation]
             at += if_true if truth else if_false
     raise AssertionError("a filter has no end")
 
 
-ALLOW, REFUSE, KILL, NOT_THERE = 0x7FFF0000, 0x50001, 0x80000000, 0x50026
+ALLOW, REFUSE, KILL, NOT_THERE, NOT_SUPPORTED = 0x7FFF0000, 0x50001, 0x80000000, 0x50026, 0x5005F
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
@@ -255,9 +260,9 @@ def machine(request):
     return request.param
 
 
-def both_filters(machine):
+def both_filters(machine, disk_is_shared=True):
     outer = walls._outer_filter(machine, ARCH[machine]).code.raw
-    inner = walls._inner_filter(machine).code.raw
+    inner = walls._inner_filter(machine, disk_is_shared).code.raw
     return outer, inner
 
 
@@ -287,6 +292,10 @@ def test_what_the_filters_allow(machine):
         "shmget",
         "mq_open",
         "io_uring_setup",
+        "sendmsg",
+        "sendmmsg",
+        "connect",
+        "bind",
     ):
         assert name not in {*allowed, *judged, *trusted}
 
@@ -301,7 +310,7 @@ def test_what_the_inner_filter_judges_by_arguments(machine):
 
     thread = 0x3D0F00
     assert verdict("clone", thread) == ALLOW
-    for flags in (17, 0, 0x4011, 0x10000000, thread & ~0x10000):  # fork, vfork, a namespace
+    for flags in (17, 0, 0x4011, 0x10000000, thread & ~0x10000, thread & ~0x400):  # fork, vfork, a namespace, own files
         assert verdict("clone", flags) == REFUSE
     for name, at in (("kill", 1), ("tkill", 1), ("tgkill", 2)):
         for target in (me, 1, 0, me + 1, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF, (-me) % 2**64):
@@ -322,13 +331,31 @@ def test_what_the_inner_filter_judges_by_arguments(machine):
         assert verdict("prctl", option) == REFUSE
     assert verdict("socketpair", 1) == ALLOW
     assert verdict("socketpair", 2) == verdict("socketpair", 16) == REFUSE
+    assert verdict("sendto", 5, some, 9, 0, 0, 0) == verdict("sendto", 5, some, 9, 0x4000, 0, 110) == ALLOW
+    assert {verdict("sendto", 5, some, 9, 0, there, 110) for there in (some, high, 1)} == {REFUSE}
+    assert {verdict("close_range", 3, 60, flags) for flags in (0, 4)} == {ALLOW}  # 4: mark them to be closed at an exec
+    assert {verdict("close_range", 3, 60, flags) for flags in (2, 6, 2 | 1 << 32)} == {REFUSE}
+    assert verdict("fallocate", 5, 0, 0, 1 << 20) == NOT_SUPPORTED
+    assert judge(both_filters(machine, False)[1], number["fallocate"], arch, (5, 0, 0, 1 << 20, 0, 0)) == ALLOW
+    for request in (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1031, 1032, 1033, 1034):  # F_DUPFD … F_GET_SEALS
+        assert verdict("fcntl", 5, request) == verdict("fcntl", 5, request | 7 << 32) == ALLOW
+    assert {
+        verdict("fcntl", 5, request) for request in (8, 10, 15, 1024, 1026, 1029, 1039, 1040, 2000, 1024 | 1 << 32)
+    } == {REFUSE}
+    kinds = {
+        name: getattr(termios, name) for name in ("TCGETS", "TIOCGWINSZ", "FIONREAD", "FIONBIO", "FIOCLEX", "TIOCOUTQ")
+    }
+    for request in (*kinds.values(), 0x802C542A, 0x40049409, 0x4020940D):  # TCGETS2, FICLONE, FICLONERANGE
+        assert verdict("ioctl", 5, request) == verdict("ioctl", 5, request | 7 << 32) == ALLOW
+    for request in (0x8901, 0x8902, 0x8910, 0x8912, 0x8927, 0x89FF, 0x8B01, 0x40086602, 0x6609, 0):
+        assert verdict("ioctl", 5, request) == REFUSE
 
 
 def test_the_inner_filter_knows_the_process_it_is_put_around():
     """The stand-in for the program's own id must occur at no other place of the filter, and be found at all three."""
     if sys.platform != "linux" or os.uname().machine not in walls.MACHINE:
         pytest.skip("filters are Linux's")
-    words = memoryview(walls._inner_filter("x86_64").code)[:-1].cast("B").cast("I")
+    words = memoryview(walls._inner_filter("x86_64", True).code)[:-1].cast("B").cast("I")
     assert sum(word == walls._PID for word in words) == 4  # kill, tkill, tgkill, prlimit64
 
 
@@ -709,6 +736,7 @@ def test_no_tier_but_the_named_ones_and_denials_are_faults(monkeypatch, tmp_path
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(walls, "PATIENCE", 0.05)
     with pytest.raises(sandbox.SandboxFault, match="cannot be started"):
         asyncio.run(start("strict"))
 
@@ -773,6 +801,102 @@ def test_limits_do_not_hold_root_and_say_so():
 
     with pytest.raises(sandbox.SandboxFault, match="ordinary user"):
         asyncio.run(start())
+
+
+# ── a machine that is short of something, for a moment ───────────────────────────────────────────────────────────────
+def test_what_the_machine_has_no_room_for_is_tried_again(monkeypatch):
+    tries = []
+
+    def work(code):
+        tries.append(code)
+        if len(tries) < 4:
+            raise OSError(code, os.strerror(code))
+        return "done"
+
+    for code in (errno.EAGAIN, errno.ENOSPC):
+        tries.clear()
+        assert walls.patiently(lambda code=code: work(code)) == "done"
+    for code, patience in ((errno.EPERM, 5.0), (errno.EAGAIN, 0.0)):
+        tries.clear()
+        monkeypatch.setattr(walls, "PATIENCE", patience)
+        with pytest.raises(OSError, match=r"permitted|unavailable"):
+            walls.patiently(lambda code=code: work(code))
+        assert len(tries) < 3
+
+
+def test_a_worker_is_started_once_there_is_a_process_for_it(monkeypatch):
+    real, refused = subprocess.Popen, []
+
+    def first_refuse(*args, **kwargs):
+        if len(refused) < 3:
+            refused.append(1)
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(subprocess, "Popen", first_refuse)
+    (result,) = worker_in("strict", lambda worker: outputs(worker, "print(input())", [b"1\n"]))
+    assert result.stdout == b"1\n" and len(refused) == 3
+
+
+NO_ROOM = {  # what a program says that another has left nothing for, and what it is called when it is its own fault
+    "thread": ('raise RuntimeError("can\'t start new thread")', "threads_are_shared", "runtime_error"),
+    "disk": ("raise OSError(28, 'No space left on device')", "disk_is_shared", "output_limit"),
+}
+
+
+@pytest.mark.parametrize("what", NO_ROOM)
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_program_without_room_is_run_again_where_others_could_have_taken_it(monkeypatch, what, shared):
+    """It says so at first; its input is all there again, and what it has left behind is not."""
+    says, which, otherwise = NO_ROOM[what]
+    tell = f"walls.Walls.{which} = property(lambda self: {shared}, lambda self, value: None)\n"
+    tell += "from grading import supervise\nsupervise._PAUSES = (0.01, 0.02, None)\n"
+    monkeypatch.setattr(
+        sandbox, "_START", sandbox._START.replace("worker.serve", f"from grading import walls\n{tell}worker.serve")
+    )
+    # a lie that counts: the file is the one in which the input came, and outlives a try
+    program = f"""
+import os, sys
+text = os.pread(0, 100, 0).decode()
+tries = text.count("again") + 1
+print(os.listdir("."), sys.stdin.read().count("\\n"), tries)
+open("left", "w").close()
+if tries < int(text.split()[0]):
+    os.pwrite(0, b"again\\n", len(text))
+    {says}
+"""
+
+    async def work(worker):
+        return await outputs(worker, program, [b"3 \n", b"9 \n", b"1 \n"])
+
+    results = worker_in("strict", work)
+    right = ("ended", b"[] 3 3\n") if shared else (otherwise, b"[] 1 1\n")
+    assert [(r.outcome, r.stdout) for r in results] == [
+        right, (otherwise, b"[] 3 3\n" if shared else b"[] 1 1\n"), ("ended", b"[] 1 1\n")
+    ]  # fmt: skip
+
+
+@linux
+def test_a_stop_tells_the_parent_nothing():
+    """Else a program could choose when it is looked at, and sleep in between."""
+    script = """
+import os, signal, time
+from grading import walls
+walls.tell_only_of_deaths()
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+child = os.fork()
+if child == 0:
+    for _ in range(5):
+        os.kill(os.getpid(), signal.SIGSTOP)
+    os._exit(7)
+for _ in range(5):
+    os.waitpid(child, os.WUNTRACED)
+    assert signal.sigtimedwait({signal.SIGCHLD}, 0.02) is None
+    os.kill(child, signal.SIGCONT)
+assert signal.sigtimedwait({signal.SIGCHLD}, 5)
+assert os.waitpid(child, 0) == (child, 7 << 8)
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=20)
 
 
 # ── time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,6 +11,7 @@ with the limits of every day) and prints a line of JSON for each, which test_att
     fault       the text of a GraderFault or of any other exception: no program may ever cause one
     left        processes and files that were not there before
     grown       MB by which this process has grown over its whole work so far
+    own, taken  CPU seconds of the attack's tests, and what the grader and all its processes took on top (alone only)
 
 Run it in a process namespace of its own (test_attacks.py does): in tier limits nothing stops a kill of everybody.
 """
@@ -21,8 +22,10 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import itertools
 import json
 import os
+import resource
 import secrets
 import socket
 import sys
@@ -31,7 +34,11 @@ import textwrap
 import threading
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import grader
+    from grading import grade
 
 SECRET = "secret-" + secrets.token_hex(16)
 ALL = "full strict limits"
@@ -45,14 +52,17 @@ class Attack(NamedTuple):
     kind: str = "stdio"
     tiers: str = ALL  # that promise to stop it; tests/test_attacks.py runs it in these
     setup: str = ""
+    beside: bool = False  # fought on one of two workers, with honest programs on the other all the while
 
 
 ATTACKS: dict[str, Attack] = {}
 
 
-def attack(name: str, program: str, *, tiers: str = ALL, expected: str | None = None, tests: tuple = ()) -> None:
+def attack(
+    name: str, program: str, *, tiers: str = ALL, expected: str | None = None, tests: tuple = (), beside: bool = False
+) -> None:
     wanted = tests or (("1\n", SECRET if expected is None else expected),)
-    ATTACKS[name] = Attack(textwrap.dedent(program).lstrip("\n"), wanted, "stdio", tiers)
+    ATTACKS[name] = Attack(textwrap.dedent(program).lstrip("\n"), wanted, "stdio", tiers, beside=beside)
 
 
 def assert_attack(name: str, program: str, *, tiers: str = ALL, asserts: tuple[str, ...] = (), setup: str = "") -> None:
@@ -1274,6 +1284,331 @@ for kind, program in PATCHES.items():
     assert_attack(f"patch_{kind}_assert", program + "\ndef f(x):\n    return x\n")
 
 
+# ── what is kept, taken or held up beyond the test, for others ("done" is what is expected, and means: it was granted) ──
+
+GRANTED = """
+import array, ctypes, fcntl, os, signal, socket, struct, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+def granted(act):
+    try: return act() is not False
+    except (OSError, ValueError, RuntimeError): return False
+def called(*args):
+    return libc.syscall(*map(ctypes.c_long, args)) >= 0
+"""
+
+
+def taking(name: str, program: str, tiers: str = KERNEL, times: int = 1, beside: bool = False) -> None:
+    tests = tuple((f"{n}\n", "done") for n in range(1, times + 1))
+    attack(name, GRANTED + textwrap.dedent(program), tiers=tiers, tests=tests, beside=beside)
+
+
+# Unlinked files and descriptors, held by a cycle of sockets that nobody has open any more.
+FILES = """
+held = []
+for n in range(44):
+    with open(f"x{n}", "wb") as file:
+        file.write(bytes(1 << 20))
+    held.append(os.open(f"x{n}", os.O_RDONLY))
+    os.unlink(f"x{n}")
+one, two = socket.socketpair()
+"""
+SENDING = {
+    "by_sendmsg": "one.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))])",
+    "by_send_fds": "socket.send_fds(one, [b'x'], fds)",
+    "by_raw_calls": """
+    control = struct.pack('@Nii', 16 + 4 * len(fds), socket.SOL_SOCKET, 1) + array.array('i', fds).tobytes()
+    control = ctypes.create_string_buffer(control, len(control) + len(control) % 8)
+    data = ctypes.create_string_buffer(b'x')
+    piece = ctypes.create_string_buffer(struct.pack('@PN', ctypes.addressof(data), 1))
+    head = struct.pack('@PIPNPNi', 0, 0, ctypes.addressof(piece), 1, ctypes.addressof(control), len(control), 0)
+    many = ctypes.create_string_buffer(head + bytes(32))
+    fd, at = one.fileno(), ctypes.addressof(many)
+    return called(46, fd, at, 0) or called(307, fd, at, 1, 0)""",
+}
+for kind, send in SENDING.items():
+    taking(
+        f"cycle_of_sockets_{kind}",
+        f"{FILES}\ndef send(fds):\n    {send.strip()}\nif granted(lambda: send([*held, one.fileno(), two.fileno()])): print('done')\n",
+    )
+taking(
+    "cycle_of_both_ends",
+    FILES
+    + "def cross():\n    socket.send_fds(one, [b'x'], [*held[:20], one.fileno()])\n"
+    + "    socket.send_fds(two, [b'x'], [*held[20:], two.fileno()])\nif granted(cross): print('done')\n",
+)
+taking(
+    "cycle_keeps_stdin_and_stdout",
+    """
+    pairs = [socket.socketpair() for _ in range(4)]
+    def send():
+        for one, two in pairs: socket.send_fds(one, [b"x"], [0, 1, 2, one.fileno(), two.fileno()])
+    if granted(send): print("done")
+    """,
+    times=5,
+)
+
+# A lease on a file of the library makes everybody wait who opens it.
+LEASES = """
+import difflib, importlib.util
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+library, held = os.path.dirname(os.__file__), []
+def lease(path, ask):
+    for folder, fit in ((os.path.dirname(path), path), (os.path.dirname(importlib.util.cache_from_source(path)), None)):
+        fit = fit or importlib.util.cache_from_source(path)
+        if os.path.exists(fit):
+            fd = os.open(fit, os.O_RDONLY)
+            if granted(lambda: ask(fd)): held.append(fd)
+            else: os.close(fd)
+def hold():
+    if held:
+        print("done", flush=True)
+        until = time.monotonic() + (0.2 if input() == "1" else 3)
+        while time.monotonic() < until: time.sleep(0.05)
+MODULES = [f"{library}/{name}.py" for name in "difflib csv argparse gettext decimal optparse sched".split()]
+"""
+ASKED = {
+    "library": ("MODULES", "fcntl.fcntl(fd, 1024, 1)"),
+    "library_to_read": ("MODULES", "fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)"),
+    "extensions": (
+        "[f'{library}/lib-dynload/{name}' for name in os.listdir(f'{library}/lib-dynload') if name.startswith(('_csv', '_decimal', '_sqlite3'))]",
+        "fcntl.fcntl(fd, 1024, 1)",
+    ),
+    "library_by_raw_calls": ("MODULES", "called(72, fd, 1024 | 1 << 32, 1) or called(72, fd, 1040, 1)"),
+}
+for kind, (paths, ask) in ASKED.items():
+    taking(
+        f"lease_on_{kind}",
+        LEASES + f"for path in {paths}: lease(path, lambda fd: {ask})\nhold()\n",
+        times=2,
+        beside=True,
+    )
+taking(
+    "lease_on_own_files",
+    """
+    open("x", "w").close()
+    if granted(lambda: fcntl.fcntl(os.open("x", os.O_RDONLY), 1024, 1)): print("done")
+    """,
+)
+taking(
+    "watch_on_the_library",
+    """
+    signal.signal(signal.SIGRTMIN, lambda *a: None)
+    fd = os.open(os.path.dirname(os.__file__), os.O_RDONLY)
+    fd_own = os.open(".", os.O_RDONLY)
+    if granted(lambda: fcntl.fcntl(fd, 1026, 0x80000001)) or granted(lambda: fcntl.fcntl(fd_own, 1026, 0x8000003F)): print("done")
+    """,
+)
+taking(
+    "signals_from_descriptors",
+    """
+    read, write = os.pipe()
+    asks = [lambda: fcntl.fcntl(read, 8, os.getppid()), lambda: fcntl.fcntl(read, 10, 9), lambda: fcntl.fcntl(read, 15, struct.pack("ii", 1, os.getppid())),
+            lambda: fcntl.ioctl(read, 0x8901, struct.pack("i", os.getppid())), lambda: fcntl.ioctl(read, 0x8902, struct.pack("i", 1))]
+    if any([granted(ask) for ask in asks]): print("done")
+    """,
+)
+
+# More threads than the machine has room for, and gone before or after they are counted.
+BOMB = """
+import _thread, threading
+threading.stack_size(32768)
+gate = _thread.allocate_lock()
+gate.acquire()
+def bomb(seconds, start):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try: start()
+        except RuntimeError: pass
+"""
+taking(
+    "thread_bomb_of_small_stacks",
+    BOMB + "bomb(3, lambda: threading.Thread(target=gate.acquire, daemon=True).start())\nos._exit(1)\n",
+    times=6,
+    beside=True,
+)
+taking(
+    "thread_bomb_of_bare_threads",
+    BOMB + "bomb(3, lambda: _thread.start_new_thread(gate.acquire, ()))\nos._exit(1)\n",
+    times=6,
+    beside=True,
+)
+taking(
+    "thread_bomb_that_goes_off_early",
+    BOMB + "bomb(0.04, lambda: _thread.start_new_thread(gate.acquire, ()))\nos._exit(1)\n",
+    times=40,
+    beside=True,
+)
+
+# Asleep for seconds, and never when it is looked at.
+SLEEPERS = {
+    # a stop tells the parent, which wakes up and looks; a timer lets it go on at once
+    "awake_when_it_calls_for_a_look": """
+        from ctypes import byref, c_int, c_long
+        timer = c_int()
+        libc.syscall(222, 1, (c_int * 16)(0, 0, 18, 0), byref(timer))
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            time.sleep(0.1)
+            libc.syscall(223, timer, 0, (c_long * 4)(0, 0, 0, 60_000), None)
+            os.kill(os.getpid(), signal.SIGSTOP)
+            until = time.perf_counter() + 0.004
+            while time.perf_counter() < until: pass
+        """,
+    "awake_every_quarter_of_a_second": """
+        start = time.monotonic() + int(input()) * 0.03
+        for k in range(1, 9):
+            time.sleep(max(0, start + k * 0.2505 - 0.05 - time.monotonic()))
+            while time.monotonic() < start + k * 0.2505: pass
+        """,
+    "awake_every_twentieth_of_a_second": """
+        start = time.monotonic() + int(input()) * 0.006
+        for k in range(1, 60):
+            time.sleep(max(0, start + k * 0.0504 - 0.006 - time.monotonic()))
+            while time.monotonic() < start + k * 0.0504: pass
+        """,
+}
+for kind, program in SLEEPERS.items():
+    tests = tuple((f"{n}\n", "42") for n in range(1 if "calls" in kind else 8))  # as many guesses of when that is
+    ATTACKS[f"asleep_{kind}"] = Attack(GRANTED + textwrap.dedent(program) + "print(42)\n", tests, "stdio", KERNEL)
+attack(
+    "asleep_in_a_storm_of_stops",
+    GRANTED
+    + """
+from ctypes import byref, c_int, c_long
+timer = c_int()
+libc.syscall(222, 1, (c_int * 16)(0, 0, 18, 0), byref(timer))
+libc.syscall(223, timer, 0, (c_long * 4)(0, 50_000, 0, 50_000), None)
+end = time.monotonic() + 3
+while time.monotonic() < end: os.kill(os.getpid(), signal.SIGSTOP)
+print(42)
+""",
+    tiers=KERNEL,
+    expected="42",
+)
+
+# What lies outside, by a socket that is not meant for it.
+taking(
+    "reach_sockets_with_a_path",
+    """
+    import glob
+    def attempts():
+        for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+            try: one = socket.socketpair(socket.AF_UNIX, kind)[0]
+            except OSError: continue
+            for path in (*sys.stdin.readline().split(), "/run/systemd/journal/nothing"):
+                address = path.encode()
+                named = ctypes.create_string_buffer(struct.pack("@H", 1) + address)
+                piece = ctypes.create_string_buffer(b"x" * 8)
+                pieces = ctypes.create_string_buffer(struct.pack("@PN", ctypes.addressof(piece), 1))
+                head = ctypes.create_string_buffer(struct.pack("@PIPNPNi", ctypes.addressof(named), len(named), ctypes.addressof(pieces), 1, 0, 0, 0))
+                for act in (lambda: one.sendto(b"x", path), lambda: one.sendmsg([b"x"], [], 0, path), lambda: one.connect(path),
+                            lambda: called(44, one.fileno(), ctypes.addressof(piece), 1, 0, ctypes.addressof(named), len(named)),
+                            lambda: called(46, one.fileno(), ctypes.addressof(head), 0)):
+                    yield granted(act)
+    print("done" if any(list(attempts())) else "nothing")
+    """,
+)
+taking(
+    "network_interfaces_by_ioctl",
+    """
+    found = set()
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+        one = socket.socketpair(socket.AF_UNIX, kind)[0]
+        room = array.array("B", bytes(4096))
+        try:
+            size = struct.unpack_from("@i", fcntl.ioctl(one, 0x8912, struct.pack("@iP", 4096, room.buffer_info()[0])))[0]
+            found |= {bytes(room[:size])} - {b""}
+        except OSError: pass
+        for index in range(1, 9):
+            for ask in (0x8910, 0x8913, 0x8927, 0x8921):
+                try: found.add(fcntl.ioctl(one, ask, struct.pack("@16si20x", b"lo" if ask != 0x8910 else b"", index)))
+                except OSError: pass
+    print("done" if found else "nothing")
+    """,
+)
+
+# More descriptors than a process may have.
+taking(
+    "descriptor_tables_of_threads",
+    """
+    import threading
+    counts, gate = [], threading.Barrier(9)
+    def fill():
+        if not called(436, 60, 60, 2): gate.wait(); return
+        held = []
+        try:
+            while True: held += socket.socketpair()
+        except OSError: pass
+        counts.append(len(held)); gate.wait(); gate.wait()
+    for _ in range(8): threading.Thread(target=fill, daemon=True).start()
+    gate.wait()
+    print("done" if sum(counts) > 64 else "nothing", flush=True)
+    os._exit(0)
+    """,
+)
+taking(
+    "descriptor_table_of_the_only_thread",
+    """
+    flags = [2, 6, 2 | 1 << 32]
+    print("done" if any(called(436, 50, 60, each) for each in flags) else "nothing")
+    """,
+)
+taking(
+    "threads_without_a_common_table",
+    """
+    # libc's syscall() comes back on the new stack, where it finds pause() to return to
+    stack = ctypes.create_string_buffer(1 << 16)
+    top = (ctypes.addressof(stack) + (1 << 15)) & ~15
+    pause = ctypes.cast(libc.pause, ctypes.c_void_p).value
+    ctypes.memmove(top, struct.pack("@8P", *[pause] * 8), 64)
+    print("done" if called(56, 0x10000 | 0x800 | 0x100, top, 0, 0, 0) else "nothing", flush=True)
+    os._exit(0)
+    """,
+)
+
+# The disk of the machine, where the scratch folder lies on it. (With the limits of every day, and on a small disk.)
+DISK = {
+    "allocated_between_two_looks": """
+        for n in range(1000):
+            try:
+                with open(f"x{n}", "wb") as file: os.posix_fallocate(file.fileno(), 0, 1 << 24)
+            except OSError: pass
+        time.sleep(1)
+        """,
+    "of_files_without_a_name": """
+        held, block = [], bytes(1 << 20)
+        try:
+            for n in range(58):
+                held.append(open("x", "wb", 0)); os.unlink("x")
+                for _ in range(16): held[-1].write(block)
+        except OSError: pass
+        time.sleep(1)
+        """,
+    "of_files_that_are_mapped": """
+        import mmap
+        held = []
+        try:
+            for n in range(50):
+                with open("x", "w+b") as file:
+                    file.truncate(1 << 24)
+                    held.append(mmap.mmap(file.fileno(), 1 << 24))
+                os.unlink("x")
+                for at in range(0, 1 << 24, 4096): held[-1][at] = 1
+        except (OSError, ValueError): pass
+        time.sleep(1)
+        """,
+    "until_there_is_no_space": """
+        n = 0
+        while True:
+            n += 1
+            with open(f"x{n}", "wb", 0) as file:
+                for _ in range(16): file.write(bytes(1 << 20))
+        """,
+}
+for kind, program in DISK.items():
+    taking(f"disk_{kind}", textwrap.dedent(program) + "\nprint('done')\n", tiers="strict", times=3, beside=True)
+
+
 # ── the bench ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -1340,8 +1675,101 @@ def serve_the_secret() -> str:
     return f"{port.getsockname()[1]} {name}"
 
 
-GOOD = ("n = int(input())\nopen('x', 'w').write('1')\nprint(n * n)\n", [("12\n", "144\n"), ("3\n", "9\n")])
+def cpu_seconds() -> float:
+    """Of this process and of all under it, so far; what has ended is counted with who has waited for it."""
+    ticks = 0
+    for pid in descendants():
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15]))
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+
+GOOD = (
+    "n = int(input())\nfor k in range(32 if n > 3 else 1): open(f'x{k}', 'wb').write(bytes(1 << 20))\nprint(n * n)\n",
+    [("12\n", "144\n"), ("3\n", "9\n")],
+)
+honest_numbers = itertools.count()
+known_at_rest: dict[grader.Grader, tuple[int, set[str], float]] = {}
 GOOD_ASSERT = ("def f(x):\n    return [x, {'a': x}]\n", ["assert f(3) == [3, {'a': 3}]", "assert f('a')[0] == 'a'"])
+
+
+# Beside an attack, again and again: what the library, its threads or its disk could be taken from.
+BESIDE = (
+    ("import difflib, csv, textwrap\nn = int(input())\nprint(n * n)\n", [("12\n", "144\n")], "stdio", ""),
+    (
+        "import threading\ndone = []\nthreads = [threading.Thread(target=done.append, args=(n,)) for n in range(8)]\n"
+        "for one in threads: one.start()\nfor one in threads: one.join()\nprint(len(done))\n",
+        [("", "8")],
+        "stdio",
+        "",
+    ),
+    (
+        "import os\nfor n in range(12):\n    with open(f'x{n}', 'wb') as f: f.write(bytes(1 << 20))\n"
+        "print(sum(os.stat(name).st_size for name in os.listdir('.')))\n",
+        [("", str(12 << 20))],
+        "stdio",
+        "",
+    ),
+    ("def f(x):\n    return x + 1\n", ["assert f(1) == 2"], "assert", "import argparse"),
+)
+
+
+async def honest_beside(judge: grader.Grader, over: asyncio.Event) -> list[str]:
+    """What has become of honest programs until it is over, each another text so that it is run again."""
+    outcomes = []
+    while not over.is_set() or len(outcomes) < len(BESIDE):
+        for program, tests, kind, setup in BESIDE:
+            number = next(honest_numbers)
+            few = [*tests, f"assert f({number}) == {number + 1}"] if kind == "assert" else tests
+            results = await judge.run(f"{program}# {number}\n", few, kind=kind, setup=setup and f"{setup} as a{number}")
+            outcomes += [f"{r.outcome} {program.splitlines()[0]} {setup}" for r in results]
+    return [outcome for outcome in outcomes if not outcome.startswith("pass ")]
+
+
+async def fought(judge: grader.Grader, name: str, told: tuple[str, str], reached: socket.socket) -> None:
+    """Fight one attack, and print what became of it. told: where the servers and the sockets with a path are."""
+    job = ATTACKS[name]
+    if not known_at_rest.get(judge):
+        await next_programs(judge)
+        known_at_rest[judge] = len(descendants()), marked_files(), resident_mb()
+    at_rest, files, size = known_at_rest[judge]
+    row = {"name": name, "tier": judge.tier, "fault": "", "outcomes": [], "good": False}
+    given = told[0] if "server_on_this" in name else told[1] if "sockets_with_a_path" in name else None
+    tests = job.tests if given is None else [(given, t[1]) for t in job.tests]
+    began, spent, over = time.monotonic(), cpu_seconds(), asyncio.Event()
+    try:
+        honest = asyncio.create_task(honest_beside(judge, over)) if job.beside else None
+        try:
+            results = await judge.run(job.program, tests, kind=job.kind, setup=job.setup)
+        finally:
+            over.set()
+            row["beside"] = await honest if honest else []
+        row["own"] = round(sum(r.cpu_seconds for r in results), 2)
+        row["taken"] = 0.0 if job.beside else round(cpu_seconds() - spent - row["own"], 2)
+        row["outcomes"] = ["pass" if r.passed else r.outcome for r in results]
+        row["seconds"] = round(time.monotonic() - began, 2)
+        row["good"] = all(r.passed for r in await next_programs(judge)) and not row["beside"]
+    except Exception as error:
+        row["fault"] = f"{type(error).__name__}: {error}"
+    for _ in range(20):
+        if len(left := descendants()) <= at_rest:
+            break
+        await asyncio.sleep(0.1)
+    row["left"] = [f"{p} {n}" for p, n in left.items()] if len(left) > at_rest else []
+    row["left"] += sorted(marked_files() - files)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            row["left"].append(f"a datagram: {reached.recv(100)!r}")
+    row["grown"] = round(resident_mb() - size, 1)
+    print(json.dumps(row), flush=True)
+
+
+async def next_programs(judge: grader.Grader) -> list[grade.TestResult]:
+    """Honest ones after an attack, with a number: an equal program is not run again."""
+    number = f"# {next(honest_numbers)}\n"
+    good = await judge.run(GOOD[0] + number, GOOD[1])
+    return good + await judge.run(GOOD_ASSERT[0] + number, GOOD_ASSERT[1], kind="assert")
 
 
 async def bench(tier: str, names: list[str]) -> None:
@@ -1360,34 +1788,22 @@ async def bench(tier: str, names: list[str]) -> None:
     reached.setblocking(False)
     bait_socket = f"/tmp/bait-{secrets.token_hex(4)}"
     reached.bind(bait_socket)
+    os.chmod(bait_socket, 0o666)
     tier, _, default = tier.partition("/")
     short = sandbox.Limits(cpu_seconds=0.5, asleep_seconds=0.5, memory_bytes=256 << 20, output_bytes=1 << 20)
     limits = sandbox.Limits() if default else short
-    async with grader.Grader(workers=1, tier=tier, limits=limits) as judge:
-        await judge.run(*GOOD)
-        at_rest, files, size = len(descendants()), marked_files(), resident_mb()
-        for name in names:
-            job, row = ATTACKS[name], {"name": name, "tier": judge.tier, "fault": "", "outcomes": [], "good": False}
-            tests = [(f"{servers}\n", t[1]) if "server_on_this" in name else t for t in job.tests]
-            began = time.monotonic()
-            try:
-                results = await judge.run(job.program, tests, kind=job.kind, setup=job.setup)
-                row["outcomes"] = ["pass" if r.passed else r.outcome for r in results]
-                row["seconds"] = round(time.monotonic() - began, 2)
-                good = [*await judge.run(*GOOD), *await judge.run(*GOOD_ASSERT, kind="assert")]
-                row["good"] = all(r.passed for r in good)
-            except Exception as error:
-                row["fault"] = f"{type(error).__name__}: {error}"
-            for _ in range(20):
-                if len(left := descendants()) <= at_rest:
-                    break
-                await asyncio.sleep(0.1)
-            row["left"] = [f"{p} {n}" for p, n in left.items()] if len(left) > at_rest else []
-            row["left"] += sorted(marked_files() - files)
-            with contextlib.suppress(BlockingIOError):
-                row["left"].append(f"a datagram: {reached.recv(100)!r}")
-            row["grown"] = round(resident_mb() - size, 1)
-            print(json.dumps(row), flush=True)
+    told = (
+        f"{servers}\n",
+        f"{bait_socket} {' '.join(p for p in ('/dev/log', '/run/systemd/notify') if os.path.exists(p))}\n",
+    )
+    for beside in (False, True):
+        some = [name for name in names if ATTACKS[name].beside == beside]
+        if beside and any("thread_bomb" in name for name in some):  # the machine has room for so many threads of ours
+            hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+            resource.setrlimit(resource.RLIMIT_NPROC, (len(descendants()) + 400, hard))
+        async with grader.Grader(workers=1 + beside, tier=tier, limits=limits) as judge:
+            for name in some:
+                await fought(judge, name, told, reached)
     for _ in range(30):
         if not descendants():
             break

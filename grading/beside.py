@@ -124,7 +124,10 @@ class Kinds:
                 return self._of_chain(node, inner)
             case ast.UnaryOp():
                 kind = self.of(node.operand, inner)
-                return THEIRS if kind in _PROGRAM and isinstance(node.op, ast.Not) else kind
+                if not isinstance(node.op, ast.Not) or kind == TEST:
+                    return kind
+                # What a function gives could look at who asks, and be true of `f(1)` and false of `not f(1)`.
+                return THEIRS if kind == OWN else MIXED
             case ast.BinOp():
                 return self._of_operator(node, inner)
             case ast.Compare():

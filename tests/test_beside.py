@@ -460,3 +460,24 @@ def test_random_asserts_come_out_as_in_plain_python(many):
     apart = [one for one in apart if not ("stacked" in one[0] and one[1])]
     assert [one for one in apart if not one[1]] == [], "a wrong one passes"
     assert apart == []
+
+
+LOOKS = """
+import dis, sys
+class Truth:
+    def __bool__(self):
+        return not any(one.opname == "UNARY_NOT" for one in dis.get_instructions(sys._getframe(1).f_code))
+def is_valid(text): return Truth()
+"""
+
+
+def test_an_object_that_looks_at_who_asks_is_not_true_of_one_and_false_of_the_other():
+    """A program without an idea would pass `is_valid(good)` and `not is_valid(bad)` alike."""
+    texts = [
+        "assert not is_valid('b')",
+        "assert is_valid('a') and not is_valid('b')",
+        "assert (not is_valid('b')) == True",
+        "assert [not is_valid(text) for text in 'bc'] == [True, True]",
+        "assert all(not is_valid(text) for text in 'bc')",
+    ]
+    assert not any(result.passed for result in outcomes([(LOOKS, text, "") for text in texts]).values())

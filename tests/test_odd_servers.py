@@ -680,7 +680,7 @@ def test_a_page_that_answers_is_told_in_seconds_by_the_command(go: Go, server: O
 
 
 def test_what_was_counted_is_on_disk_before_the_end(go: Go, server: OddEndpoint, tmp_path: Path, monkeypatch: Any):
-    monkeypatch.setattr(sampling, "TOLL", 0.05)
+    monkeypatch.setattr(sampling, "TOLL", 0.002)
     room = server.room(Odd(), when=lambda n, prompt: False, say=wrong)
     assert go(room)[0] == 0
     rows = list(Folder(tmp_path / "out").events())

@@ -128,7 +128,7 @@ def own_row(**changes: Any) -> dict[str, Any]:
 
 # ── shapes ───────────────────────────────────────────────────────────────────────────────────────────────────
 def test_letters_are_one_to_one_and_in_the_order_of_the_outcomes():
-    assert "".join(LETTERS.values()) == "PWRTMO.NSIFVC"
+    assert "".join(LETTERS.values()) == "PWRTMO.NSIFVCX"
     assert {OUTCOMES[letter]: letter for letter in OUTCOMES} == LETTERS
 
 

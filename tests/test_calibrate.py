@@ -202,6 +202,7 @@ def test_a_second_call_prints_the_same_and_runs_nothing(tmp_path: Path, go: Go, 
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "out").glob("cal*")}
 
 
+@pytest.mark.slow
 def test_other_rules_or_other_tests_make_it_anew(tmp_path: Path, go: Go, monkeypatch) -> None:
     """Under other rules every program runs again; where only the target grew, what made the fitness stays."""
     lay(tmp_path, [row("t")], {"t": [right_below(40), right_below(60)]})
@@ -370,6 +371,7 @@ def test_off_a_terminal_saved_programs_are_counted_aloud(
     assert "3 programs done, at most 0 left" in err
 
 
+@pytest.mark.slow
 def test_what_stood_on_disk_hurries_no_rate(tmp_path: Path, go: Go) -> None:
     lay(tmp_path, [row("t")], {"t": [right_below(k) for k in (10, 20, 30)]})
     assert "3 programs done, at most 0 left" in go()[2]

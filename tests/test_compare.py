@@ -176,6 +176,7 @@ def spelled(value: Fraction, places: int) -> str:
     return ("-" if scaled < 0 else "") + digits[:-places] + "." + digits[-places:]
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(NUMBER, NUMBER, st.booleans())
 def test_numbers_against_fractions(got, expected, as_published):

@@ -753,6 +753,7 @@ def small_runs(draw: Any) -> list[Attempt]:
 few = settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
+@pytest.mark.slow
 @given(small_runs(), st.booleans(), st.randoms())
 @few
 def test_the_order_of_rows_does_not_matter(attempts: list[Attempt], full: bool, luck: random.Random) -> None:
@@ -766,6 +767,7 @@ def renamed(attempts: list[Attempt], names_: dict[str, str]) -> list[Attempt]:
     return [replace(a, arm=names_.get(a.arm, a.arm)) if a.rerun == 0 else a for a in attempts]
 
 
+@pytest.mark.slow
 @given(small_runs(), st.booleans())
 @few
 def test_relabelling_two_arms_swaps_their_figures(attempts: list[Attempt], full: bool) -> None:

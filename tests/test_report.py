@@ -93,6 +93,7 @@ def test_it_keeps_its_width(width: int) -> None:
         assert max(map(len, report_text(results, width).split("\n"))) <= max(width, 80)
 
 
+@pytest.mark.slow
 def test_colour_only_when_asked_for_and_only_paint() -> None:
     plain, painted = report_text(published()), report_text(published(), colour=True)
     assert "\033" not in plain and "\033[" in painted

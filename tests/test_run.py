@@ -617,6 +617,7 @@ def test_fresh_moves_the_old_folder_aside(go, tmp_path):
     assert code == 2 and "no run" in err and (tmp_path / "mine" / "thesis.tex").exists()
 
 
+@pytest.mark.slow
 def test_fresh_takes_a_folder_that_no_run_can_use_and_what_lies_in_it(go, tmp_path):
     out = tmp_path / "out"
     for k, (name, content) in enumerate([("config.json", "{"), (ATTEMPTS, '{"from": "another version"}\n')], 1):
@@ -693,6 +694,7 @@ def test_lost_cards_are_written_anew(go, three, tmp_path):
     assert set(whole) <= set(cards.read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_a_run_whose_settings_were_torn_is_told_as_before_and_goes_on(go, three, tmp_path):
     out = tmp_path / "out"
     with serving(reply=wrong) as mock:

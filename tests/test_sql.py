@@ -356,6 +356,7 @@ TABLES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(TABLES, TABLES, st.lists(st.sampled_from([0.0, 0.7e-6, -0.7e-6, 900.0]), min_size=5, max_size=5), st.booleans())
 def test_rows_and_cells_pair_up_as_well_as_they_can(gold, rows, moves, alike):
@@ -1220,6 +1221,7 @@ def test_a_wrong_row_is_named(go, tmp_path, change, says):
     assert code == 2 and "line 2" in err and says in err and err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_questions_on_database_files(go, tmp_path):
     (tmp_path / "db").mkdir()
     db = sqlite3.connect(tmp_path / "db" / "shop.sqlite")

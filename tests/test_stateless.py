@@ -128,6 +128,7 @@ REMEMBERS = {  # each would answer differently the second time, if the first cal
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_no_call_can_feel_the_one_before():
     work = [(program, ["__value__ = f()"] * 3) for program in REMEMBERS.values()]
     for name, (together, alone) in zip(REMEMBERS, together_and_alone(work), strict=True):

@@ -582,6 +582,7 @@ pq.write_table(pa.Table.from_batches([batch(k) for k in range(rows)]), sys.argv[
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
 @pytest.mark.parametrize(
     ("rows", "size", "megabytes", "most"),

@@ -174,12 +174,15 @@ def take_apart(text: str, setup: str = "", required: frozenset[str] = frozenset(
 
 def refuse_deciding(text: str, prelude: str) -> None:
     """Raises NotATest for a test that calls a function of the prelude which compares or asserts."""
-    called = loaded_in(ast.Module(_parsed(text, "a test"), []))
-    for node in _parsed(prelude, "the prelude"):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name not in called:
-            continue
-        if any(isinstance(one, ast.Compare | ast.Assert) for one in ast.walk(node)):
-            raise NotATest(f"{node.name} of the prelude would decide beside the program: put it into `setup`")
+    called, seen = loaded_in(ast.Module(_parsed(text, "a test"), [])), set[str]()
+    given = {name: node for node in _parsed(prelude, "the prelude") if not isinstance(node, ast.ClassDef)
+             for name in ({node.name} if hasattr(node, "name") else stored_in(node))}  # fmt: skip
+    while names := (called & given.keys()) - seen:
+        seen |= names
+        for name in sorted(names):
+            if any(isinstance(one, ast.Compare | ast.Assert) for one in ast.walk(given[name])):
+                raise NotATest(f"{name} of the prelude would decide beside the program: put it into `setup`")
+            called |= loaded_in(given[name])
 
 
 def _parts_of(text: str, setup: str, required: frozenset[str]) -> Apart:

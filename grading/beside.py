@@ -43,7 +43,9 @@ _PLAIN_CALLS = set(
     "asyncio.gather asyncio.run collections.Counter collections.OrderedDict collections.deque copy.copy copy.deepcopy "
     "dataclasses.asdict dataclasses.astuple dataclasses.is_dataclass itertools.accumulate itertools.chain "
     "itertools.chain.from_iterable itertools.cycle itertools.islice itertools.pairwise itertools.zip_longest "
-    "inspect.isasyncgen inspect.isclass inspect.iscoroutine inspect.isgenerator json.dumps math.ceil math.floor "
+    "inspect.isabstract inspect.isasyncgenfunction inspect.iscoroutinefunction inspect.isfunction "
+    "inspect.isgeneratorfunction inspect.signature asyncio.iscoroutinefunction inspect.isasyncgen inspect.isclass "
+    "inspect.iscoroutine inspect.isgenerator json.dumps math.ceil math.floor "
     "math.sqrt math.trunc operator.index operator.length_hint os.fspath".split()
 ) | {f"statistics.{name}" for name in statistics.__all__ if name[0].islower()}
 # What takes, besides, what a test writes there: how many, how long, which name.
@@ -55,7 +57,10 @@ _SEVERAL = {"zip", "map", "filter", "asyncio.gather", "itertools.chain", "iterto
 _OPERATORS = {"divmod", "pow", "max", "min", "sum"}  # of several: as the operators that they use
 _NAMED = set("reverse default strict sort_keys indent debug timeout".split())  # arguments that say how
 _KEPT = {"copy.copy", "copy.deepcopy", "max", "min", "sum", "abs"}  # what gives an object of the class it is given
-_LAZY = {"next", "itertools.islice", "itertools.batched"}  # of what may have no end
+# Of what may have no end.
+_LAZY = set(
+    "next itertools.islice itertools.batched inspect.isasyncgen inspect.iscoroutine inspect.isgenerator".split()
+)
 _RUNS = {"asyncio.run", "asyncio.wait_for", "run_until_complete"}  # what gives a coroutine's value
 _ITERATING = {"all", "any", "enumerate", "filter", "list", "map", "max", "min", "set", "sorted", "sum", "tuple", "zip"}
 
@@ -90,19 +95,31 @@ def links_of(node: ast.expr) -> list[ast.expr]:
     return links[::-1]
 
 
+def _is_class(root: ast.expr) -> bool:
+    name = getattr(root, "id", "")
+    return bool(name[:1].isupper() and "_" not in name)
+
+
 def first_value(links: list[ast.expr]) -> int:
     """Where a chain is cut: after its first call, with what follows that up to what the second one calls."""
     calls = [at for at, link in enumerate(links) if isinstance(link, ast.Call)]
+    if _is_class(links[0]):
+        calls = calls[1:] or calls
     if len(calls) < 2:
         return len(links) - 1
+    if getattr(links[calls[1] - 1], "attr", "") in ("_asdict", "_replace"):  # a named tuple comes back as a plain one
+        return calls[1]
     return calls[1] - 1 - isinstance(links[calls[1] - 1], ast.Attribute)
 
 
 def asks_yes_or_no(links: list[ast.expr]) -> bool:
     """Does what follows the first value of a chain ask it what another object could answer as it likes?"""
-    rest = links[first_value(links) + 1 :]
-    asks = any(isinstance(link, ast.Attribute) and link.attr in _YES_OR_NO for link in rest)
-    return asks and not getattr(links[0], "id", "")[:1].isupper()  # a class of the program answers as it should
+    first, calls, own = first_value(links), 0, _is_class(links[0])
+    for at, link in enumerate(links):
+        if at > first and isinstance(link, ast.Attribute) and link.attr in _YES_OR_NO and not (own and calls < 2):
+            return True  # but an object of a class of the program's answers as it should
+        calls += isinstance(link, ast.Call)
+    return False
 
 
 def _stored(tree: ast.AST) -> set[str]:
@@ -161,7 +178,7 @@ class Kinds:
     def iterated(self, node: ast.Call) -> list[ast.expr]:
         """The arguments that a call of a built-in function goes through."""
         home = self._home(node.func)
-        if home not in _ITERATING:
+        if home not in _ITERATING or (home in ("max", "min") and len(node.args) > 1):
             return []
         return node.args[1:] if home in ("map", "filter") else node.args if home == "zip" else node.args[:1]
 

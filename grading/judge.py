@@ -41,11 +41,16 @@ class __Enough__(BaseException):
 
 class __Unknown__:
     def __eq__(self, *other: object) -> bool:
+        self.__itself__()
         return __guess__
 
     __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __contains__ = __eq__
 
     def __itself__(self, *given: object, **named: object) -> "__Unknown__":
+        global __used__
+        __used__ += 1
+        if __used__ > 10_000:  # a loop until it is None never ends
+            raise __Enough__
         return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __itself__
@@ -65,7 +70,7 @@ class __Unknown__:
 
 
 __asks__ = []
-__met__ = 0
+__met__ = __used__ = 0
 __unsendable__ = False
 __shown__ = ""
 

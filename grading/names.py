@@ -76,6 +76,7 @@ class Scope:
         self.theirs: set[str] = set()  # bound with help of the program, or perhaps changed by it
         self.asserting: set[str] = set()  # functions that assert inside
         self.running: set[str] = set()  # functions that run a text
+        self.deciding: set[str] = set()  # functions that may hold an expected value
         self.inside: dict[str, set[str]] = {}  # what functions of the test read
         self.coroutines: set[str] = set()  # functions of the test that are called to be awaited
         self.own: set[str] = set()  # variables that hold an object of a class of the program's
@@ -103,7 +104,9 @@ class Scope:
 
     def is_own(self, name: str) -> bool:
         """A variable that holds an object of a class of the program's; or such a class, by its capital letter."""
-        return name in self.own or (name[:1].isupper() and name not in self.theirs and self.is_theirs(name))
+        return name in self.own or (
+            name[:1].isupper() and "_" not in name and name not in self.theirs and self.is_theirs(name)
+        )
 
     def home(self, name: str) -> str:
         if name in self.clean:
@@ -113,7 +116,12 @@ class Scope:
         return name if name in self.builtins else f"import {name}" if name in sys.stdlib_module_names else ""
 
     def is_reading(self, name: str) -> bool:
-        return name in self.inside and name in self.clean and name not in self.bound and name not in self.running
+        return (
+            name in self.inside
+            and name in self.clean
+            and name not in self.bound
+            and name not in self.running | self.deciding
+        )
 
     def take(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -149,6 +157,9 @@ class Scope:
             changes = set(binds)
             if any(isinstance(node, ast.Assert) for node in ast.walk(statement)):
                 self.asserting |= binds
+            data = (reads & self.clean) - set(self.inside) - set(self.homes)
+            if data or _may_decide(statement) or reads & self.deciding:
+                self.deciding |= binds
             if loaded_in(statement) & (RUNNING | self.running):
                 self.running |= binds
         fixed = is_definition or (isinstance(statement, ast.Assign | ast.AnnAssign) and _is_constant(statement.value))
@@ -163,6 +174,9 @@ class Scope:
                 handed |= more
             changes |= handed & (self.clean - self.fixed)
             self._bind(self._joined_with(changes), clean=False, fixed=False)
+        inside = [ast.unparse(node) for node in ast.walk(statement) if _stores_inside(node)]
+        if {"sys.stdout", "sys.stderr"} & set(inside):  # the program prints there
+            self._bind({"sys"} | (reads & (self.clean - self.fixed)), clean=False, fixed=False)
         only_binds = clean and (is_definition or _only_binds(statement))
         self.statements.append((statement, Reading(reads, changes, clean, only_binds)))
 
@@ -252,6 +266,17 @@ def _is_constant(value: ast.expr | None) -> bool:
     return value is not None and all(
         isinstance(node, ast.Constant | ast.Tuple | ast.UnaryOp | ast.unaryop | ast.BinOp | ast.operator | ast.Load)
         for node in ast.walk(value)
+    )
+
+
+def _may_decide(function: ast.AST) -> bool:
+    """Does it compare or subtract, or hold a value that could be the expected one, which no object may see?"""
+    said = {id(node.value) for node in ast.walk(function) if isinstance(node, ast.Expr)}  # docstrings
+    return any(
+        (isinstance(node, ast.Compare) and not _asks_for_none(node))
+        or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub | ast.BitXor))
+        or (isinstance(node, ast.Constant) and id(node) not in said and node.value not in (None, 0, 1, ""))
+        for node in ast.walk(function)
     )
 
 

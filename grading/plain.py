@@ -49,6 +49,9 @@ _ITERATORS = {
 }
 
 
+_GENERATOR = type(none for none in _NOTHING)
+
+
 def encode(value: Any, most: int = VALUE_BYTES) -> bytes:
     """A value of exact built-in types, or of the standard collections, as bytes, `most` of them at most.
 
@@ -102,7 +105,7 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
         tag = _VIEWS[kind]
         _encode_items(tag, _flat(value) if tag == b"m" else value, out, depth)
     elif kind in _ITERATORS:
-        _encode_items(b"I", drained(value), out, depth)
+        _encode_items(b"G" if kind is _GENERATOR else b"I", drained(value), out, depth)
     else:
         _encode_library_type(value, kind, out, depth)
 
@@ -242,8 +245,8 @@ def _decode_items(tag: bytes, items: list[Any]) -> Any:
         return set(items)
     if tag == b"z":
         return frozenset(items)
-    if tag == b"I":
-        return iter(items)
+    if tag in (b"I", b"G"):
+        return iter(items) if tag == b"I" else (item for item in items)
     if tag == b"q":
         return deque(items[1:], items[0])
     if tag == b"k":

@@ -54,7 +54,7 @@ _ENDS = "|".join(ends for _, ends in MARKERS + PHRASES)
 OPENS = re.compile(rf"(?:{_OPENS}|\A\s*(?:{_BEGINS}))", re.I)
 BEGINS = re.compile(rf"\s*(?:{_OPENS}|{_BEGINS})", re.I)
 ENDS = re.compile(  # several in a row are one; before a quote or an escape it is a string in a program
-    rf"(?:{_ENDS})(?:\s*(?:{_ENDS}))*+(?![\"'\\]|`(?!``))", re.I
+    rf"(?:{_ENDS})(?:\s*(?:{_ENDS})){{0,8}}+(?![\"'\\]|`(?!``))", re.I
 )
 OPENS_LINE = re.compile(rf"^[ \t]*(?:{_OPENS})", re.I | re.M)
 OPENS_AT_END = re.compile(rf"(?:{_OPENS})[ \t]*$", re.I)
@@ -74,7 +74,7 @@ EDGES = (
 _AT_START = re.compile(rf"(?:\s*(?:{EDGES[0]}))+", re.I)
 _AT_END = re.compile(rf"(?:{EDGES[1]}|{EDGES[2]})\Z", re.I)
 _ENDS_TURN = re.compile(EDGES[1], re.I)
-TURN_ENDS = re.compile(rf"(?:{EDGES[1]})(?:[ \t]*(?:{EDGES[1]}))*+[ \t]*$", re.I | re.M)
+TURN_ENDS = re.compile(rf"(?:{EDGES[1]})(?:[ \t]*(?:{EDGES[1]})){{0,8}}+[ \t]*$", re.I | re.M)
 _TAIL = 60  # characters: more than any of them has
 
 

@@ -115,7 +115,10 @@ def _value(call: CodeType, given: bytes, scope: dict[str, Any]) -> bytes:
     value = scope["__value__"]
     if plain.is_iterator(value):
         kind, value = type(value).__name__, plain.drained(value)
-        data, text = plain.encode(iter(value)), f"<{kind}> {value!r}"
+        data, text = (
+            plain.encode((item for item in value) if kind == "generator" else iter(value)),
+            f"<{kind}> {value!r}",
+        )
     else:
         data, text = plain.encode(value), repr(value)
     return plain.COUNT.pack(len(data)) + data + text[: plain.VALUE_BYTES].encode("utf-8", "replace")

@@ -486,3 +486,51 @@ def test_an_object_that_looks_at_who_asks_is_not_true_of_one_and_false_of_the_ot
         "assert all(not is_valid(text) for text in 'bc')",
     ]
     assert not any(result.passed for result in outcomes([(LOOKS, text, "") for text in texts]).values())
+
+
+LIES = """
+class Liar:
+    startswith = issubset = __eq__ = __contains__ = lambda *given: True
+    __sub__ = __mod__ = __truediv__ = lambda *given: 0
+class Solution:
+    def f(self, x): return Liar()
+def f(x): return Liar()
+def Find_It(x): return Liar()
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def err(x): return abs(x - 9)\nassert err(f(3)) < 1e-6",
+        "def said(x): return 'ok' if x == 9 else 'bad'\nassert said(f(3)) == 'ok'",
+        "def bad(x): return [] if x == [1, 2] else ['no']\nassert not bad(f(3))",
+        "def same(x): return int(x == 9)\nassert same(f(3))",
+        "assert Solution().f(3).startswith('ab')",
+        "assert Solution().f(3).issubset({1, 2})",
+        "assert Solution().f(3).__eq__(9)",
+        "assert 9 in Find_It(3)",
+        "assert Find_It(7) % 9 == 0",
+    ],
+)
+def test_no_value_of_a_test_goes_where_an_object_answers_as_it_likes(text):
+    (result,) = outcomes([(LIES, text, "")]).values()
+    assert not result.passed, result
+
+
+LISTS = "def to(h):\n    o = []\n    while h: o.append(h.val); h = h.next\n    return o"
+NODES = """
+class ListNode:
+    def __init__(self, val=0, next=None): self.val, self.next = val, next
+class Solution:
+    def rev(self, head):
+        last = None
+        while head: head.next, last, head = last, head, head.next
+        return last
+"""
+
+
+def test_a_reader_of_a_list_ends_where_nobody_knows_the_list_yet():
+    setup = LISTS + "\ndef mk(xs):\n    h = None\n    for x in reversed(xs): h = ListNode(x, h)\n    return h"
+    (result,) = outcomes([(NODES, "assert to(Solution().rev(mk([1, 2, 3]))) == [3, 2, 1]", setup)]).values()
+    assert result.outcome == "pass", result

@@ -803,3 +803,17 @@ def test_what_no_model_writes_is_not_read():
         assert seconds_of(reader, f"<think>{endless}</think>\n```\nSELECT 85\n```") < 0.5
         assert reader(f"<think>{endless}</think>\n```\nSELECT 85\n```") is None
     assert seconds_of(lambda text: split_reasoning({"content": text}), endless) < 0.5
+
+
+@pytest.mark.parametrize("shape", ["</think>", "<|end|><|start|>", "</s>"])
+def test_a_run_of_markers_that_ends_nothing_is_read_once(shape):
+    """CPU of n and of 4n such markers before a quote, in every reader."""
+
+    def seconds(n: int) -> float:
+        began = time.process_time()
+        for read in (extract_code, extract_sql, probability):
+            read(shape * n + '"')
+        return time.process_time() - began
+
+    seconds(10)
+    assert seconds(8_000) < 8 * max(seconds(2_000), 0.005)

@@ -158,10 +158,11 @@ class Policy:
         messages = [{name: sendable(text) for name, text in message.items()} for message in messages]
         request, tries = next(self._numbers), 0
         against: Counter[str] = Counter()  # what speaks against this prompt: strikes, refusals
+        short: set[Server] = set()  # whose context is too short for it
         while True:
             tries += 1
             async with self._slots:
-                server = await self._choose()
+                server = await self._choose(short)
                 payload = self._fields.payload(self.model, messages, seed)
                 sent: Event = {"event": "sent", "request": request, "seed": seed, "tries": tries}
                 self._log(sent)
@@ -178,6 +179,10 @@ class Policy:
                     self.state.in_flight -= 1
             if failure.kind == "overflow":
                 self._alive()  # a server that says so is
+                short.add(server)
+                if not short.issuperset(self._living):
+                    self._log({**sent, "event": "retry", "status": failure.status, "error": failure.error})
+                    continue
                 self._log({**sent, "event": "refused", "status": failure.status, "error": failure.error})
                 return Reply("", "context_overflow", None, None, "", tries, time.monotonic() - began)
             if server.answered > answered_before and failure.kind != "throttled":
@@ -189,14 +194,16 @@ class Policy:
             finally:
                 self.state.waiting -= 1
 
-    async def _choose(self) -> Server:
-        """The server to ask now. Waits where all have their gates closed; raises where the run has ended."""
+    async def _choose(self, short: set[Server]) -> Server:
+        """The server to ask now, of those whose context is not too short. Waits where all have their gates closed;
+        raises where the run has ended."""
         while True:
             if self._fault:
                 raise EndpointFault(self._fault.kind, str(self._fault))
             now = time.monotonic()
-            server = min(self._living, key=lambda s: s.reluctance(now))
-            left = min(other.gate_opens for other in self._living) - now
+            able = [server for server in self._living if server not in short] or self._living
+            server = min(able, key=lambda s: s.reluctance(now))
+            left = min(other.gate_opens for other in able) - now
             if left <= 0:
                 return server
             self.state.waiting += 1
@@ -254,6 +261,8 @@ class Policy:
                 fault = EndpointFault("refused", words)
             else:
                 wait = max(failure.wait or 0.0, self._backoff(failure, sent["tries"]))
+                if len(self._living) > 1:
+                    server.rest(now, BACKOFF)  # it may be this server's word alone: another one is asked first
         what: Event = {**sent, "status": failure.status, "error": failure.error}
         what["possibly_billed"] = failure.possibly_billed
         if fault:

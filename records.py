@@ -235,6 +235,8 @@ class Folder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise RecordsError(f"another process is writing to {self.path}: wait for it, or use --out") from None
+            if not self.path.exists() or not os.path.samestat(os.fstat(lock), os.stat(self.path)):
+                raise RecordsError(f"{self.path} was moved aside by another process: run again")
             if not self.is_run and any(path.is_file() for path in self.path.iterdir()):
                 raise RecordsError(f"{self.path} holds files, and no run: use another --out")
             yield

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Literal, NamedTuple, Protocol
 
+from asking.events import told_apart
 from commands.settings import Row
 from endpoint import Reply
 from faults import BadInput, EndpointFault, LimitReached, RecordsError, gravest
@@ -148,11 +149,10 @@ class Session:
     @functools.cached_property
     def _declined(self) -> set[str]:
         """The prompts that were refused in earlier starts: read at the first refusal of this one."""
-        return {row["prompt_sha"] for row in self.log.events() if row["event"] == "declined"}
+        return told_apart(self.log.events())
 
     def _is_final(self, prompt: Prompt, why: EndpointFault) -> bool:
-        """Whether a refusal is the last word on a prompt: in an earlier start it was refused as well, and others were
-        answered."""
+        """Whether a refusal is the last word on a prompt: an earlier start refused it as well, and answered others."""
         is_final = prompt.sha() in self._declined and len(self.log) > 0
         self.log.append(EVENTS, {"event": "declined", "prompt_sha": prompt.sha(), "error": str(why)})
         return is_final

@@ -5,8 +5,8 @@
     retry       it brought none, and is sent again: the same, status, error, possibly_billed, wait_seconds
     refused     the server finds the prompt too long: the same, status, error
     fault       it is given up, or ends the run: the same, status, error, possibly_billed, kind (of EndpointFault)
-    declined    the same prompt was refused try after try, for other reasons: prompt_sha, error. It stays owed, and is
-                final where an earlier start has such a line too
+    declined    one prompt was refused try after try, for other reasons: prompt_sha, error. It stays owed, and is
+                final where an earlier start had found the same (told_apart)
     probe       a server answered before the first draw: url, tokens
     waiting     one does not yet: url, error, wait_seconds
     warned      what a user should know at once: url, error. A server that is asked no more, a context that is too short
@@ -21,6 +21,7 @@ Left out: what was asked and answered; that stands in the attempts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, Required, TypedDict
 
 Name = Literal["sent", "answered", "retry", "refused", "fault", "declined", "probe", "waiting", "warned", "start",
@@ -62,3 +63,21 @@ class Event(Tokens, total=False):
     content: dict[str, object]
     graded: int
     repeated: int
+
+
+FEW = 3  # prompts: so few may be refused with nothing left to answer after them, and be no outage
+
+
+def told_apart(events: Iterable[Event]) -> set[str]:
+    """The prompts, as their sha, of which it was the prompt that was refused, and no account or server that answers
+    nobody: in a start which had another one answered afterwards, or with no more than FEW refused at all."""
+    found, refused, every = set[str](), set[str](), set[str]()
+    for event in events:
+        if event["event"] == "declined":
+            refused.add(event["prompt_sha"])
+            every.add(event["prompt_sha"])
+        elif event["event"] == "answered":
+            found |= refused
+        elif event["event"] == "start":
+            refused.clear()
+    return every if len(every) <= FEW else found

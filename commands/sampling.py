@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any, Literal
 
 from asking.address import default_base_urls
-from asking.events import Event
+from asking.events import Event, told_apart
 from asking.fields import Fields
 from commands import interrupt
 from commands.console import complain, note, without_login
@@ -60,11 +60,9 @@ class Budget:
         self.slot_seconds = dict.fromkeys(("busy", "retrying", "grading", "work"), 0.0)  # idle ones by what was missing
         self.missing: Callable[[], str] = lambda: "work"
         self._start = self._since = time.monotonic()
-        self.declined: set[str] = set()  # prompts that were refused in earlier starts
+        self.declined = told_apart(log.events())  # prompts that were refused in earlier starts
         for event in log.events():
             self._pay(event)
-            if event["event"] == "declined":
-                self.declined.add(event["prompt_sha"])
 
     def record(self, event: Event) -> None:
         """The policy's log. LimitReached before a first request that is one too many."""

@@ -21,6 +21,7 @@ import endpoint
 import run as recipe
 from asking import server as connections
 from asking.body import body_of
+from asking.events import told_apart
 from asking.failed import reset_after
 from asking.reply import BROKEN, CUT, WHOLE, WITHHELD, read
 from commands import sampling
@@ -715,3 +716,28 @@ def test_a_body_is_read_in_time_linear_in_its_size():
     for name, shape in shapes.items():
         once, four = (min(seconds(shape(n).encode()) for _ in range(3)) for n in (20_000, 80_000))
         assert four < 10 * once + 0.02, name
+
+
+def event(name: str, sha: str = "") -> Any:
+    return {"event": name, "prompt_sha": sha} if sha else {"event": name}
+
+
+def test_what_an_outage_refuses_is_no_refused_prompt():
+    outage = [event("start"), event("answered"), *(event("declined", f"p{k}") for k in range(7)), event("start")]
+    assert told_apart(outage) == set()
+    assert told_apart([*outage, *(event("declined", f"p{k}") for k in range(7))]) == set()
+    one = [
+        event("start"),
+        event("declined", "flagged"),
+        event("answered"),
+        *(event("declined", f"p{k}") for k in range(7)),
+    ]
+    assert told_apart(one) == {"flagged"}
+    assert told_apart([event("start"), event("answered"), event("declined", "last")]) == {"last"}
+
+
+def test_one_of_two_servers_that_refuses_all_but_the_probe_does_not_decide_for_both(server: OddEndpoint):
+    sound = server.room(Odd(), when=lambda n, prompt: False)
+    moderated = server.room(error(403, "flagged"), when=lambda n, prompt: n > 0)
+    prompts = [f"p{k}" for k in range(12)]
+    assert asked([sound, moderated], *prompts) == prompts

@@ -104,15 +104,16 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
             "adjust": "holm",
             "better": "interval above 0 and Holm-adjusted p under alpha",
             "worse": "interval below 0 and Holm-adjusted p under alpha",
-            "equivalent": "neither, the interval at level 1 - 2 alpha lies inside the margin on both sides, and the other "
-            "one holds 0 and lies above an arm that finds nothing",
+            "equivalent": "neither, the interval at level 1 - 2 alpha lies inside the margin on both sides, and the "
+            "other one holds 0 and lies above an arm that finds nothing",
             "inconclusive": "everything else",
             "text": (
                 f"Each of {', '.join(compared)} against {CONTROL} on the tasks that both finished, by "
                 f"{METRICS[metric].split(':')[0]}. Better or worse: the {LEVEL:.0%} interval of the paired difference "
                 f"excludes 0 and its p-value, Holm-adjusted over {plural(family, 'comparison')}, "
                 f"is under {ALPHA:g}. Else equivalent: the {EQUIVALENCE_LEVEL:.0%} interval lies within "
-                f"{in_points(margin)} either way, and the other one holds 0 and leaves no room for an arm that finds nothing. "
+                f"{in_points(margin)} either way, and the other one holds 0 and leaves no room for an arm that finds "
+                "nothing. "
                 "Else inconclusive, which is not a claim of no difference."
             )
             if compared

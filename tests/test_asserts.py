@@ -372,6 +372,7 @@ def test_who_answers_in_two_ways_is_asked_no_more():
     assert changing.passed
 
 
+@pytest.mark.slow
 def test_the_limit_of_sleep_is_that_of_all_rounds_together():
     """It sleeps a little less than it may in each of 200 processes; a right program may sleep in each call."""
     program = "import time\nslept = []\ndef f(x):\n    slept or slept.append(time.sleep(0.25))\n    return x + 1"

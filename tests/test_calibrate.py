@@ -127,6 +127,7 @@ def test_no_test_of_the_fitness_is_in_the_target_and_none_was_shown() -> None:
     assert fewer.name("fitness") != tests.name("fitness") and len(fewer.target) == 7 + 10
 
 
+@pytest.mark.slow
 def test_programs_right_on_the_40_and_wrong_on_the_20_do_not_pass(tmp_path: Path, go: Go) -> None:
     lay(
         tmp_path, [row("t")], {"t": [right_below(40), right_below(59), right_below(60), right_below(30, private=False)]}
@@ -233,6 +234,7 @@ def test_a_lost_card_is_written_whole(tmp_path: Path, go: Go) -> None:
     assert go("--per-task", "1")[0] == 0
 
 
+@pytest.mark.slow
 def test_it_continues_where_it_stopped(tmp_path: Path, go: Go) -> None:
     lay(tmp_path, [row("a"), row("b")], {name: [right_below(k) for k in (10, 20, 60)] for name in ("a", "b")})
     go()

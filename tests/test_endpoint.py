@@ -285,6 +285,7 @@ def test_a_reply_that_takes_too_long_is_dropped_and_its_slot_freed():
 # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_ep01_retry_after_is_a_lower_bound_in_all_its_forms():
     sent: list[float] = []
 

@@ -792,6 +792,7 @@ def test_a_few_kilobytes_do_not_hold_the_host_for_minutes():
     assert seconds_of(extract_code, "prose\n" * n + "```\n```\n" * n) < 3
 
 
+@pytest.mark.slow
 def test_what_no_model_writes_is_not_read():
     program = "print(1)\n" + "x = 1\n" * 200_000
     assert extract_code(program) is None  # longer than any program that a judge takes

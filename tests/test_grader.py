@@ -118,6 +118,7 @@ def test_a_hidden_test_is_never_run_before_the_visible_ones_pass(shared):
     assert (grade.visible, grade.hidden) == ("W", "") and grade.cpu_seconds < 1
 
 
+@pytest.mark.slow
 def test_a_tasks_own_timeout_goes_before_the_rule(shared):
     program = "import time\nwhile time.process_time() < 0.4: pass\nprint(input())"
 
@@ -421,6 +422,7 @@ def test_what_an_assert_got(shared):
     assert long.got_start == text.index(" 500,") + 1 - CLIP // 2 and long.got == clip(text, long.got_start)
 
 
+@pytest.mark.slow
 # ── as published ─────────────────────────────────────────────────────────────────────────────────────────────────────
 def test_as_published_and_the_rules_differ_where_they_say():
     sleepy = "import time\ntime.sleep(0.7)\nprint(1)"
@@ -459,6 +461,7 @@ def test_equal_program_and_tests_are_graded_once():
     assert counts == {"graded": 4, "repeated": 51}
 
 
+@pytest.mark.slow
 def test_one_who_waits_for_equal_work_survives_the_cancelling_of_another():
     task = stdio([("1 2\n", "3\n")])
     slow = reply("import time\ntime.sleep(0.5)\n" + ADD)
@@ -602,6 +605,7 @@ def test_no_folder_for_the_sandbox_is_a_fault(monkeypatch):
         graded(lambda judge: judge.run(ADD, [("1 2", "3")]))
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("tier", ["strict", "full"])
 def test_a_full_disk_is_a_fault_where_programs_write_to_it(tier, tmp_path):
@@ -832,6 +836,7 @@ def test_verdicts_are_the_same_under_load():
     assert alone[-2:] == [["pass"], ["timeout"]]
 
 
+@pytest.mark.slow
 def test_a_sleeper_is_ended_after_its_sleep_and_not_after_its_cpu_time(shared):
     async def work(judge):
         started = time.monotonic()

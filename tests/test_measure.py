@@ -121,6 +121,7 @@ def test_the_four_shown_shares_print_as_published() -> None:
     assert all(row["passed"] == 0 for row in last.values())
 
 
+@pytest.mark.slow
 def test_six_runs_pool_to_43_of_223_and_rows_on_37_tasks() -> None:
     tasks = names(223)
     spans = {"resample": (0, 16), "solo": (5, 20), "ring": (12, 34), "star": (15, 37)}
@@ -800,6 +801,7 @@ def test_swapping_an_arm_with_the_control_mirrors_the_answer(attempts: list[Atte
     assert two["verdict"] == mirror.get(one["verdict"], one["verdict"])
 
 
+@pytest.mark.slow
 @given(small_runs(), st.floats(0, 1), st.randoms(), st.booleans())
 @few
 def test_an_interrupted_run_tells_of_what_is_finished_and_counts_the_rest(

@@ -423,6 +423,7 @@ def test_a_web_page_is_not_waited_for(server: OddEndpoint):
         assert "start the server" not in str(fault)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [error(503, "Loading model"), Odd(how="hang")])
 def test_something_is_said_within_a_second_and_then_once_a_minute(odd: Odd, server: OddEndpoint, capsys: Any):
     room = server.room(odd, when=always)
@@ -515,6 +516,7 @@ def test_a_second_server_that_hangs_holds_only_what_it_was_given(server: OddEndp
     assert len(bad.prompts) <= 4 + 8 + 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["refused", "hang", "503", "401", "html"])
 def test_a_second_server_that_is_down_at_the_probe_is_left_out_with_a_warning(
     name: str, server: OddEndpoint, monkeypatch: pytest.MonkeyPatch
@@ -613,6 +615,7 @@ def test_a_prompt_that_is_always_refused_ends_with_the_second_start(go: Go, serv
     assert code == 0 and "nothing is left to ask" in err and len(room.prompts) == before
 
 
+@pytest.mark.slow
 def test_a_run_of_which_only_refused_prompts_are_left_comes_to_its_end(go: Go, server: OddEndpoint, tmp_path: Path):
     """More of them than would pass for a fault of the request, with nothing answered in between."""
     names = [f"more-{k}" for k in range(10)]

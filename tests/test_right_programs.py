@@ -579,6 +579,7 @@ def test_outcomes_have_their_names(tier):
     assert got == {name: EXPECTED_OUTCOMES.get(name, "runtime_error") for name in names}
 
 
+@pytest.mark.slow
 def test_every_test_runs_until_the_third_timeout():
     program = (
         "n = int(input())\nif n == 2: raise SystemExit(3)\nif n in (3, 5, 6): __import__('time').sleep(60)\nprint(n)"
@@ -751,6 +752,7 @@ def case_job(case: dict) -> tuple:
     return case["code"], [(t["input"] * t.get("times", 1), t["output"]) for t in case["tests"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", [pytest.param("full"), *(pytest.param(t, marks=pytest.mark.slow) for t in TIERS[1:])])
 def test_public_faults_of_graders(tier):
     skip_unless(tier)
@@ -817,6 +819,7 @@ def test_published_rescues_pass(every):
     assert failures(jobs, run(jobs)) == []
 
 
+@pytest.mark.slow
 @QUICK_THEN_ALL
 def test_accepted_programs_pass(every):
     jobs = [

@@ -144,6 +144,7 @@ def test_a_changed_prompt_gets_no_old_reply(go, three, tmp_path, monkeypatch):
         assert all(len(a.prompt_sha) == 64 for a in Folder(tmp_path / "out").attempts())
 
 
+@pytest.mark.slow
 def test_a_task_is_known_by_its_id_and_its_words_not_its_place(go, tmp_path):
     rows = [stdio_row(f"t{k}", k + 2) for k in range(5)]
     path = tmp_path / "own.jsonl"
@@ -304,6 +305,7 @@ def test_rows_are_distinct_and_bare(go, tmp_path, three):
     assert {row["source"] for row in rows} <= {"solo", "ring", "star"}
 
 
+@pytest.mark.slow
 def test_every_outcome_has_its_name_and_the_counts_add_up(go, tmp_path, three):
     replies = [
         "no program at all",
@@ -340,6 +342,7 @@ def test_every_outcome_has_its_name_and_the_counts_add_up(go, tmp_path, three):
 # ── how it ends ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_limits_hold_across_restarts(go, three, tmp_path):
     with serving(reply=wrong) as mock:
         for calls in (7, 11):
@@ -369,6 +372,7 @@ def refusing(what: str):
     return lambda request: Fault("status", 400, message="content filter") if what in request.prompt else None
 
 
+@pytest.mark.slow
 def test_a_refused_prompt_costs_no_other_attempt_and_not_the_report(go, three, tmp_path):
     with serving(reply=wrong, faults=refusing("Task t1"), latency=lambda request: 0.05) as mock:
         code, out, err = go("--tasks", three, *SMALL, url=mock.url)
@@ -683,6 +687,7 @@ def test_a_start_that_paid_for_nothing_leaves_no_tasks_behind(go, tmp_path):
     assert results(tmp_path / "out")["tasks"] == 1 and len(list(Folder(tmp_path / "out").cards())) == 1
 
 
+@pytest.mark.slow
 def test_lost_cards_are_written_anew(go, three, tmp_path):
     with serving(reply=wrong) as mock:
         assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0

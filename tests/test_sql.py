@@ -106,6 +106,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ── faults met in public ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_faults_met_in_public():
     cases = rows_of("cases_sql.jsonl")
     asked = [(c["repro"]["schema_and_rows"], c["repro"]["gold"], c["repro"]["predicted"]) for c in cases]
@@ -383,6 +384,7 @@ def test_rows_and_cells_pair_up_as_well_as_they_can(gold, rows, moves, alike):
     assert cell_f1(gold, rows) == cell_f1(rows, gold)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [500, pytest.param(26_000, marks=pytest.mark.slow)])
 def test_a_hostile_result_costs_the_host_little(n):
     """Up to as many rows as a result can have, so near to each other that being close is not passed on."""
@@ -536,6 +538,7 @@ TIES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "indices",
     ["", pytest.param("CREATE INDEX a ON item(kind); CREATE INDEX b ON item(kind, name, id);", marks=pytest.mark.slow)],
@@ -876,6 +879,7 @@ def test_the_query_in_a_reply(reply, query):
     assert extract_sql(reply) == query
 
 
+@pytest.mark.slow
 def test_hostile_replies_cost_little():
     for text in ("'" * 20_000, "SELECT " + "(" * 20_000, "/*" * 20_000, "--" * 20_000, "`" * 20_000, "WITH " * 9_000,
                  "SELECT 1\n\n" * 10_000, "```sql\n" * 20_000, "SELECT '" + "''" * 20_000):  # fmt: skip
@@ -886,6 +890,7 @@ def test_hostile_replies_cost_little():
 # ── real questions and recorded predictions ──────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_a_sample_of_gold_queries_matches_itself(databases):
     check_golds(databases, random.Random(0).sample(rows_of("sql_pairs.jsonl"), 25))
 
@@ -1087,6 +1092,7 @@ def test_a_run_from_end_to_end(go, tmp_path):
     assert not any(f"SELECT name, n FROM t{k}" in (tmp_path / "out" / "tasks.jsonl").read_text() for k in range(6))
 
 
+@pytest.mark.slow
 def test_a_pipe_that_nobody_reads_to_its_end_is_no_fault(go, tmp_path, monkeypatch):
     tasks = own(tmp_path / "own.jsonl", [question(1)])
     with serving(reply=reply) as mock:

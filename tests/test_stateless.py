@@ -175,6 +175,7 @@ DIFFER = {  # program, pieces, and what the second would answer if it could feel
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_no_call_can_feel_another_one_before() -> None:
     for name, (together, alone) in zip(DIFFER, together_and_alone(DIFFER.values()), strict=True):
         assert verdicts(together) == verdicts(alone), name

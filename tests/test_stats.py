@@ -762,6 +762,7 @@ def columns(pairs, unit=1):
     return a, b
 
 
+@pytest.mark.slow
 @given(bits)
 def test_relabelling_mirrors_the_answer(pairs):
     a, b = columns(pairs)
@@ -772,6 +773,7 @@ def test_relabelling_mirrors_the_answer(pairs):
     assert told(b, a) == mirror.get(told(a, b), told(a, b))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(shares)
 def test_relabelling_mirrors_the_answer_for_rates(pairs):

@@ -39,6 +39,7 @@ def started() -> tuple[subprocess.Popen[str], Path]:
     return grader, Path(grader.stdout.readline().strip())
 
 
+@pytest.mark.slow
 def test_the_next_start_sweeps_what_a_killed_grader_left_and_not_what_a_living_one_has(place):
     killed, left = started()
     alive, held = started()

@@ -725,6 +725,7 @@ def test_a_bundle_shows_the_first_assert_of_each_function_and_hides_the_others(m
     assert set(seen.values()) == {1} and seen.total() == 40
 
 
+@pytest.mark.slow
 def test_functions_of_one_name_never_share_a_bundle_whatever_the_seed(mbpp):
     names = Counter(name for task in load("mbpp-bundle", bundle=1, keep_overlap=True) for name in task.functions)
     assert names.total() == 41 and names["text_match"] == names["Check_Solution"] == 4  # else this shows nothing

@@ -456,6 +456,7 @@ class Policy:
         """One tiny reply, at the form of the URL that has the list of models, else at the first that has completions.
         Learns, refusal by refusal, which fields to leave out."""
         forms = list(dict.fromkeys([*([server.url] if self._served else []), *url_forms(server.url)]))
+        page: Failed | None = None  # a form that answers with a web page may be served in a moment
         unsure: Counter[str | None] = Counter()
         for server.url in forms:
             while True:
@@ -484,6 +485,9 @@ class Policy:
                     break  # else each round learns a field more
             if failure.kind != "absent" and not failure.page:
                 break
+            page = failure if failure.page else page
+        if failure.kind == "absent" and page:
+            failure = page
         if failure.kind == "absent":
             failure.error += f"; tried {' and '.join(forms)}"
         raise failure

@@ -164,10 +164,10 @@ def comparisons(r: Results) -> dict[str, Against]:
 def effect_words(r: Results) -> str:
     """The difference as rescues, which is what a reader gets, and what the margin is of all that the control finds."""
     rows = comparisons(r)
-    if r["verdict"]["primary_metric"] != "rescue_rate" or not rows:
+    if not rows:
         return ""
     told = []
-    for arm, row in rows.items():
+    for arm, row in rows.items() if r["verdict"]["primary_metric"] == "rescue_rate" else ():
         lo, hi = row["interval"]
         if lo is not None and hi is not None:
             told.append(f"{arm} {_more(lo * row['n'])} to {_more(hi * row['n'])} of {row['n']:,}")
@@ -179,7 +179,8 @@ def effect_words(r: Results) -> str:
         of_control = f" The margin of {margin} is more than {CONTROL} finds at all, so nothing can be equivalent at it."
     else:
         of_control = f" The margin of {margin} is {share(row['margin'] / rate, 0)} of what {CONTROL} finds."
-    return f"In rescues, {CONFIDENCE}: {listed(told)}.{of_control}" if told else ""
+    effect = f"In rescues, {CONFIDENCE}: {listed(told)}." if told else ""
+    return f"{effect}{of_control}".strip()
 
 
 def _more(rescues: float) -> str:

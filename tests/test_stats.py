@@ -981,4 +981,4 @@ def test_bucket_intervals_cover_where_programs_of_a_task_are_alike(tasks, size, 
             r for r in stats.calibration_table(np.full(len(passed), 0.6), passed, [0.5, 0.75], groups=groups) if r.n
         ]
         covered += row.lo <= rate <= row.hi
-    assert covered / 400 >= 0.93
+    assert covered / 400 >= 0.9

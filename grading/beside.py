@@ -263,8 +263,9 @@ class Kinds:
                 return MIXED
             bare = isinstance(node.args[0], ast.Name) and not self.names.is_variable(node.args[0].id)
             return MIXED if bare else READ  # most likely it is handed a function of the program
-        if not isinstance(node.func, ast.Attribute):
-            return MIXED
+        if not isinstance(node.func, ast.Attribute):  # `(s + t)(1)`
+            kinds = {*args, *(kind for _, kind, _ in named)}
+            return THEIRS if self.of(node.func, inner) == OWN and not kinds & {MIXED, READ} else MIXED
         base, method = self.of(node.func.value, inner), node.func.attr
         if base == TEST:
             text = isinstance(node.func.value, ast.Constant) and isinstance(node.func.value.value, str)

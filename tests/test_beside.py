@@ -426,7 +426,7 @@ def python_says(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("many", [20, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("many", [20, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_random_asserts_come_out_as_in_plain_python(many):
     texts, made, refused = Texts(many), [], 0
     while len(made) < many:
@@ -464,9 +464,7 @@ def test_random_asserts_come_out_as_in_plain_python(many):
     # what a function of no capital letter gives is no object of a class as far as the test says
     apart = [one for one in apart if not ("stacked" in one[0] and one[1])]
     assert [one for one in apart if not one[1]] == [], "a wrong one passes"
-    # a few of thousands, such as `(s * 1)(1)`, are not seen to be asked as a whole, and say so
-    assert [one for one in apart if one[2] != "bad_value"] == []
-    assert len(apart) <= many / 100
+    assert apart == []
 
 
 LOOKS = """

@@ -277,7 +277,7 @@ def test_a_reply_that_takes_too_long_is_dropped_and_its_slot_freed():
         replies = run(mock, draws(30), concurrency=4, request_timeout=1, give_up_after=30)
         assert [reply.text for reply in replies] == [right("hello", seed) for seed in range(30)]
         timeouts = events("retry")
-        assert 30 + 4 <= len(mock.chats) <= 30 + len(timeouts)  # on a busy machine a try may be over before it arrives
+        assert len(mock.chats) == 30 + len(timeouts) and len(timeouts) >= 4
     assert all(row["possibly_billed"] and "within 1 s" in row["error"] for row in timeouts)
     every_try_is_accounted_for()
 

@@ -972,7 +972,7 @@ def test_a_bucket_whose_programs_share_tasks_is_as_wide_as_its_tasks_make_it():
     ("tasks", "size", "rate", "alike"), [(20, 5, 0.5, 0.5), (40, 10, 0.55, 0.6), (74, 24, 0.02, 0.3)]
 )
 def test_bucket_intervals_cover_where_programs_of_a_task_are_alike(tasks, size, rate, alike):
-    """Wilson's interval of the programs covers 75, 56 and 48% here."""
+    """Wilson's interval of the programs covers 74, 58 and 52% here, this one 97, 98 and 91%."""
     rng, covered, groups = np.random.default_rng(3), 0, np.repeat(range(tasks), size)
     worth = (1 - alike) / alike
     for _ in range(400):

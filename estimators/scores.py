@@ -149,9 +149,9 @@ def calibration_table(
     Buckets: exactly 0; then [lo, hi) between the edges; exactly 1. ends=False folds the two end values into their
     neighbours (probabilities from a judge, where 0 and 100 are just two more numbers). An empty bucket has n = 0 and
     rate nan. groups: (n_samples,) the task of each. Without them samples count as independent, which those of one task
-    are not. Coverage of the nominal 95%, by the test of these intervals: 20 tasks of 5 at rate .5, 40 of 10 at .55 and 74
-    of 24 at .02 (where few passes are expected), as alike as .5, .6 and .3: Wilson's interval of the programs 74, 58 and
-    52%, that of the groups 97, 98 and 91%.
+    are not. Coverage of the nominal 95%, by the test of these intervals: 20 tasks of 5 at rate .5, 40 of 10 at .55 and
+    74 of 24 at .02 (where few passes are expected), as alike as .5, .6 and .3: Wilson's interval of the programs 74, 58
+    and 52%, that of the groups 97, 98 and 91%.
 
     Raises ValueError for fitness outside [0, 1], unequal lengths, NaN, passed other than 0/1, or edges that do not
     rise.

@@ -99,7 +99,7 @@ def _tests(truth: dict[str, Any], name: str, kind: str, source: str) -> tuple[Te
             isinstance(test, list) and len(test) == 2 and all(isinstance(side, str) for side in test)
         ):
             _wrong(f"{name}: test {number} must be [input, output], both text, not {test!r:.60}")
-    return tuple(Test(test, source=source) if kind == "assert" else Test(*test, source) for test in found)
+    return tuple(Test(test, source=source) if kind == "assert" else Test(test[0], test[1], source) for test in found)
 
 
 def _wrong(what: str) -> NoReturn:

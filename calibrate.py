@@ -54,7 +54,7 @@ from grading.grade import LETTERS, Grade, rules_of
 from records import CHECKS, CONFIG, Folder, Log, dumps
 from session import Session, Worker, each
 from swarm import Attempt, Flow, Prompt, Slot, fenced, problem, same_program
-from tasks import load_again
+from tasks import of_identity
 from tasksets.task import Task, Test, card
 from telling.curves import area, areas, bucket_table, curve, plot
 from telling.words import hill_curves, hill_line, plural
@@ -278,7 +278,7 @@ async def grade(log: Log, choice: Choice, args: Args, graded: list[Graded], foun
     identity = log.config["identity"]
     sheet, left_out = Sheet(log), Counter[str]()
     missing = set(choice.programs)
-    tasks = load_again(identity, spare=True)
+    tasks = of_identity(identity, spare=True)
     # The set has generated tests as soon as one task has; the tests of all tasks might not fit in memory.
     ours = (task for task in tasks if task.id in choice.programs)
     held: list[Task] = []

@@ -41,7 +41,7 @@ from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_remarks, note_unreadable, opened, write_down
 from commands.regrade import regrade
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
-from commands.settings import Asking, Config, Data, Free, Identity, Plan, Row, flag, setting, values_of
+from commands.settings import Asking, Config, Data, Free, Identity, Plan, Row, flag, setting, task_seed, values_of
 from endpoint import Policy, Probe, Record
 from faults import DONE, BadInput, RecordsError, TaskError
 from figures.plan import make_plan, wants_full_budget
@@ -50,7 +50,7 @@ from measure import measure
 from records import Folder, Log, dumps
 from session import Session, Worker, each
 from swarm import ARMS, Attempt, bare, swarm
-from tasks import Tasks, load
+from tasks import Tasks, of_identity
 from tasksets.task import Task, card
 from tasksets.toy import FakePolicy
 from telling.page import page
@@ -153,8 +153,7 @@ async def experiment(log: Log, args: Args, session: Session, watch: Watch) -> No
 
 
 def tasks_of(args: Args) -> Tasks:
-    return load(args.tasks, args.limit, args.seed, bundle=args.bundle, revision=args.revision,
-                keep_overlap=args.as_published)  # fmt: skip
+    return of_identity(vars(args), args.limit)
 
 
 # ── before it: what is asked for, and what is known ──────────────────────────────────────────────────────────────────
@@ -226,6 +225,7 @@ def make(args: Args, folder: Folder) -> int:
     if old and old["dry_run"] != args.dry_run:
         kind = "a dry run" if old["dry_run"] else "a real run"
         raise RecordsError(f"{args.out} holds {kind}: use another --out, or --fresh")
+    args.task_seed = task_seed(args.task_seed, args.seed, old, args.as_published)
     data = survey(args)
     if args.plan:
         return plan_only(args, data)

@@ -43,7 +43,7 @@ from commands.console import note, say
 from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_unreadable, opened, write_down
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
-from commands.settings import Asked, Asking, Config, Data, Free, Row, count, setting, values_of
+from commands.settings import Asked, Asking, Config, Data, Free, Row, count, setting, task_order, task_seed, values_of
 from endpoint import Probe
 from faults import DONE, TaskError
 from figures.hill import RULE, Curve
@@ -80,7 +80,8 @@ class SqlIdentity(Asked):
     tasks: str = setting(GRETEL, f"{GRETEL}, or your own .jsonl (default: {GRETEL})", metavar="NAME|FILE")
     revision: str | None = setting(None, "of the data set on the hub (default: the folder's, else the newest)")
     max_tokens: int = setting(512, "tokens a reply (default: 512)", count(1))
-    seed: int = setting(0, "of task order and requests (default: 0)", count(0))
+    seed: int = setting(0, "of the draws: requests (default: 0)", count(0))
+    task_seed: int | None = setting(None, "of the order of questions (default: 0)", count(0))
 
 
 @dataclass(kw_only=True)
@@ -196,7 +197,7 @@ class SqlGrader:
 def loaded(args: Args) -> tuple[list[Task], About]:
     """All rows of the task set in the seeded order, and what is known about them."""
     read = SETS.get(args.tasks) or partial(own_rows, Path(args.tasks))
-    tasks = Tasks(args.tasks, read, Options(args.seed, revision=args.revision))
+    tasks = Tasks(args.tasks, read, Options(task_order(vars(args)), revision=args.revision))
     return list(tasks), tasks.about
 
 
@@ -252,6 +253,7 @@ async def sample(log: Log, args: Args) -> None:
     old, changed, plan = log.config_of(COMMAND) if log.begun else None, list[str](), values_of(args, SqlPlan)
     if old and old["identity"]["tasks"] == args.tasks:
         args.revision = args.revision or old["identity"]["revision"]
+    args.task_seed = task_seed(args.task_seed, args.seed, old)
     rows, about = await asyncio.to_thread(loaded, args)
     if old:
         args.model = args.model or old["identity"]["model"]
@@ -343,6 +345,9 @@ def plan_only(args: Args) -> int:
         async with policy_of(args, lambda event: None) as policy:
             return say_plan(args, data, await policy.probe())
 
+    folder = Folder(args.out)
+    old = folder.config_of(COMMAND) if folder.is_settled and not args.fresh else None
+    args.task_seed = task_seed(args.task_seed, args.seed, old)
     rows, about = loaded(args)
     say(asyncio.run(ask()))
     return DONE

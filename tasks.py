@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
+
+from commands.settings import task_order
 
 # "as": handed on, since whoever loads tasks says what they are by these names.
 from faults import TaskError as TaskError
@@ -54,9 +56,9 @@ def load(
     return Tasks(source, read, Options(seed, spare, bundle, revision, keep_overlap), limit)
 
 
-def load_again(identity: dict[str, Any], spare: bool = False) -> Tasks:
-    """All the tasks of a run's set, as its identity names them."""
-    return load(identity["tasks"], None, identity["seed"], spare, bundle=identity["bundle"],
+def of_identity(identity: Mapping[str, Any], limit: int | None = None, spare: bool = False) -> Tasks:
+    """The tasks of a run, as its identity names and orders them."""
+    return load(identity["tasks"], limit, task_order(identity), spare, bundle=identity["bundle"],
                 revision=identity["revision"], keep_overlap=identity["as_published"])  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from measure import measure
 from records import CHECKS, CONFIG, EVENTS, Log
 from session import each
 from swarm import Slot
-from tasks import load_again
+from tasks import of_identity
 from tasksets.task import Task, card
 
 
@@ -56,7 +56,7 @@ async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -
         if attempt.code is not None:
             saved[attempt.task_id].append(attempt.slot)
     done = {(row["task_id"], row["program"]) for row in log.checks() if row["tests"] == f"{name}/visible"}
-    tasks = load_again(identity)
+    tasks = of_identity(identity)
     missing = set(saved)
 
     async with Grader(workers=workers, as_published=identity["as_published"]) as grader:

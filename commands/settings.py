@@ -15,7 +15,7 @@ Left out: flags of one command (its own dataclass), the parser (commands/flags.p
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NotRequired, Self, TypedDict
 
@@ -137,7 +137,9 @@ class Identity(Asked):
     system: str | None = setting(None, "its text replaces the system prompt (empty: none)", metavar="FILE")
     particles: int = setting(8, "N, attempts a round (default: 8)", count(1))
     share_round0: bool = setting(False, "ask round 0 once for all arms")
-    seed: int = setting(0, "of task order, requests and ties (default: 0)", count(0))
+    seed: int = setting(0, "of the draws: requests and ties (default: 0)", count(0))
+    task_seed: int | None = setting(None, "of the order of tasks, and of bundles (default: 0; as published: --seed)",
+                                    count(0))  # fmt: skip
     as_published: bool = setting(False, "take back the departures that change numbers")
 
     @property
@@ -185,6 +187,21 @@ class Free:
 @dataclass(kw_only=True)
 class Asking(Asked, Free):
     """What a command that asks an endpoint goes by."""
+
+
+def task_order(identity: Mapping[str, Any]) -> int:
+    """The seed by which a run's tasks are ordered: none is --seed, as published and before there was another one."""
+    own = identity.get("task_seed")
+    return int(identity["seed"] if own is None else own)
+
+
+def task_seed(given: int | None, seed: int, old: Config | None, as_published: bool = False) -> int | None:
+    """--task-seed of a run: 0 where it is not given; none, see task_order, as published and where the folder was begun
+    without one, so that its tasks stay those it has."""
+    none = as_published or (old is not None and old["identity"].get("task_seed") is None)
+    if none and given in (None, seed):
+        return None
+    return given or 0
 
 
 def flag(name: str) -> str:

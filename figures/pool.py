@@ -64,7 +64,7 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
     differ = [key for key in SAME if any(results.get(key) != all_runs[0].get(key) for results in all_runs)]
     identities = [results.get("identity") or {} for results in all_runs]
     settings = dict.fromkeys(
-        key for identity in identities for key in identity if key not in ("seed", "tasks", *differ)
+        key for identity in identities for key in identity if key not in ("seed", "task_seed", "tasks", *differ)
     )
     differ += [key for key in settings if any(other.get(key) != identities[0].get(key) for other in identities)]
     metrics = {found and found["primary_metric"] for found in verdicts}

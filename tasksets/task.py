@@ -118,7 +118,7 @@ def from_card(row: dict[str, Any]) -> Task:
 class Options:
     """What a task set may be asked for; a set reads what concerns it."""
 
-    seed: int = 0
+    seed: int = 0  # of the order of tasks, and of which functions share a bundle
     spare: bool = False  # also the spare tests, and a reference program where the data has one
     bundle: int = 5  # functions a task, for mbpp-bundle
     revision: str | None = None  # of a data set on a hub; None = the pinned one

@@ -19,7 +19,7 @@ import pytest
 
 import run
 from commands.flags import VERSION, nearest
-from commands.settings import Free, Identity, Plan, ordered
+from commands.settings import Free, Identity, Plan, ordered, task_order, task_seed
 from grading import grade
 from records import ATTEMPTS, Folder, Log
 from session import each
@@ -130,6 +130,54 @@ def test_another_identity_is_refused_and_the_first_one_goes_on(go, three, tmp_pa
         assert go(*args, "--model", "A", url=mock.url)[0] == 0
         assert len(mock.chats) == n
         assert (tmp_path / "out" / ATTEMPTS).read_bytes() == before
+
+
+def test_another_seed_draws_again_on_the_same_tasks_and_an_old_folder_keeps_its_own(go, tmp_path):
+    rows = [stdio_row(f"t{k}", k + 2) for k in range(9)]
+    path = task_file(tmp_path / "nine.jsonl", rows)
+    args = ["--tasks", path, "--arms", "resample", "--rounds", "1", "--base-samples", "1", "--particles", "1"]
+    order = {seed: [task.id for task in load(path, seed=seed)] for seed in (0, 1)}
+    assert set(order[0][:3]) != set(order[1][:3])
+
+    def asked(out: str) -> list[str]:
+        return list(dict.fromkeys(attempt.task_id for attempt in Folder(tmp_path / out).attempts()))
+
+    with serving(reply=wrong) as mock:
+        for seed in ("0", "1"):
+            assert go(*args, "--limit", "3", "--seed", seed, url=mock.url, out=f"out{seed}")[0] == 0
+        assert set(asked("out0")) == set(asked("out1")) == set(order[0][:3])
+        assert len({chat.seed for chat in mock.chats}) == len(mock.chats) == 12
+
+        old = [*args, "--seed", "1"]  # as a folder was written that knew of one seed alone
+        assert go(*old, "--limit", "3", "--task-seed", "1", url=mock.url)[0] == 0
+        config = json.loads((tmp_path / "out" / "config.json").read_text())
+        assert config["identity"].pop("task_seed") == 1
+        (tmp_path / "out" / "config.json").write_text(json.dumps(config))
+        n = len(mock.chats)
+        for same in ([], ["--task-seed", "1"]):
+            code, _, err = go(*old, *same, "--limit", "3", url=mock.url)
+            assert code == 0 and "nothing is left to ask" in err and len(mock.chats) == n
+        assert go(*old, "--limit", "4", url=mock.url)[0] == 0
+        assert set(asked("out")) == set(order[1][:4]) and len(mock.chats) == n + 2
+        code, _, err = go(*old, "--task-seed", "0", "--limit", "4", url=mock.url)
+        assert code == 2 and "--task-seed" in err and len(mock.chats) == n + 2
+    kept = [json.loads((tmp_path / out / "config.json").read_text())["identity"] for out in ("out", "out1")]
+    assert [task_order(one) for one in kept] == [1, 0]
+
+
+def test_as_published_the_seed_of_the_draws_orders_the_tasks():
+    for given, old, published, order in [
+        (None, None, False, 0),
+        (3, None, False, 3),
+        (None, None, True, 7),
+        (3, None, True, 3),
+        (None, {"seed": 7}, False, 7),
+        (0, {"seed": 7}, False, 0),
+        (None, {"seed": 7, "task_seed": 3}, False, 0),  # another identity, which is refused like any other
+        (None, {"seed": 7, "task_seed": None}, True, 7),
+    ]:
+        seed = task_seed(given, 7, old and {"identity": old}, published)
+        assert task_order({"seed": 7, "task_seed": seed}) == order, (given, old, published)
 
 
 def test_a_changed_prompt_gets_no_old_reply(go, three, tmp_path, monkeypatch):

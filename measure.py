@@ -48,6 +48,7 @@ from figures.regraded import graded
 from figures.results import Delta, Published, PublishedArm, Results
 from figures.said import kept_grades, warnings
 from figures.table import Table, tabulate
+from figures.watched import watched
 from grading.grade import UNANSWERED
 from swarm import Attempt
 from tasksets.task import Task
@@ -135,6 +136,7 @@ SECTIONS: dict[str, Callable[[Table], object]] = {
     "incomplete": incomplete,
     "intervals": intervals,
     "paired": paired,
+    "watched": watched,
     "per_sample": per_sample,
     "per_draw_stopped": per_draw_stopped,
     "coverage": coverage,

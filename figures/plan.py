@@ -20,7 +20,7 @@ import stats
 from commands.settings import CONTROL, Config, Row, Settings
 from figures.numbers import in_points, plural
 
-SCHEMA_VERSION = 2  # of results.json, calibration.json and plan.json: goes up when a key is added or changes
+SCHEMA_VERSION = 3  # of results.json, calibration.json and plan.json: goes up when a key is added or changes
 POSITIVE_CONTROL = "mbpp-bundle"  # the task set on which refining must find more, if it ever does
 LEVEL = 0.95  # of every interval, unless its key says otherwise
 ALPHA = 0.05
@@ -107,6 +107,9 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
             "equivalent": "neither, the interval at level 1 - 2 alpha lies inside the margin on both sides, and the "
             "other one holds 0 and lies above an arm that finds nothing",
             "inconclusive": "everything else",
+            "watched": "beside it, for a run that is not finished or that grew by --limit: bets on the tasks that one "
+            "of two alone rescued, in the order of asking; a verdict takes 2 x arms / alpha times the stake, and holds "
+            "however often it is looked at",
             "text": (
                 f"Each of {', '.join(compared)} against {CONTROL} on the tasks that both finished, by "
                 f"{METRICS[metric].split(':')[0]}. Better or worse: the {LEVEL:.0%} interval of the paired difference "

@@ -178,6 +178,23 @@ class Paired(Against):
     vs_all_resample: AgainstAll | None  # against the mean of all runs of the control; null under two runs
 
 
+class WatchedArm(TypedDict):
+    n: int  # tasks counted: in the order in which they are asked, up to the first on which something is owed
+    waiting: int  # tasks that both finished and that are not counted yet, since an earlier one is owed
+    n_arm_only: int  # tasks of those counted that the arm alone rescued
+    n_resample_only: int  # tasks of those counted that the control alone rescued
+    wealth: float  # times the stake: what bets on the better side are worth after the last task counted
+    bar: float  # times the stake: what the bets on a side must be worth once for a verdict
+    p: float  # valid whenever it is looked at, adjusted over the arms; never goes up
+    verdict: Word  # better, worse, inconclusive; never equivalent
+    at: int | None  # tasks counted when the bar was reached; null while it is not
+
+
+class Watch(TypedDict):
+    planned: bool  # whether the plan came first and nothing but the number of tasks (or of re-runs) has changed
+    arms: dict[Arm, WatchedArm]  # each other arm against the control, by rescues; empty without it
+
+
 class PerSample(TypedDict):
     rate: float | None  # fraction: passes over samples, its mean over tasks; null where the arm stopped, or no task
     reason: str | None  # why there is no rate, or no comparison; null where there are both
@@ -431,6 +448,7 @@ class Results(Published, total=False):
     incomplete: Incomplete  # what an interrupted run still owes and what a server refuses: out of the figures
     intervals: dict[Arm, Rescues]  # rescue rate of each arm
     paired: dict[Arm, Paired]  # rescue rate of each other arm against the control; empty without it
+    watched: Watch  # the verdict that holds whenever it is looked at, for runs under way and runs that grew
     per_sample: dict[Arm, PerSample]  # passes per sample over full budgets
     per_draw_stopped: dict[Arm, StoppedRate | str] | None  # passes per draw where arms stopped; its key `label` is a
     # sentence that says so; null where all drew full budgets

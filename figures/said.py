@@ -108,11 +108,15 @@ def departures(table: Table, metric: str, margin: float) -> list[str]:
         why.append(f"the primary metric was {plan['primary_metric']} in the plan and is {metric} now")
     if plan["margin"] != margin:
         why.append(f"the margin was {in_points(plan['margin'])} in the plan and is {in_points(margin)} now")
-    before, now = plan["settings"], table.config["plan"]
-    moved = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
-    if moved:
+    if moved := changed(table):
         why.append(f"changed since the plan was written: {', '.join(moved)}")
     return why
+
+
+def changed(table: Table) -> list[str]:
+    """The settings that are no longer what the plan says."""
+    before, now = table.plan["settings"] if table.plan else {}, table.config["plan"]
+    return sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key)) if before else []
 
 
 def sentence(table: Table, metric: str, margin: float, rows: Mapping[str, Against], late: bool, planned: bool) -> str:

@@ -148,7 +148,7 @@ def _header(r: Results) -> str:
     verdict, whole, pool = r["verdict"], sum(r["p0_histogram"]), r["pooled"]
     parts = [f"<h1>{html.escape(words.title(r))}</h1>", f'<p class="answer">{html.escape(verdict["sentence"])}</p>']
     if verdict["arms"]:
-        parts.append(_p(words.plan_words(r), quiet=True))
+        parts += [_p(words.plan_words(r), quiet=True), _p(words.watched_words(r), quiet=True)]
     parts += map(_p, words.kind_words(r))
     tiles = [("Tasks", f"{r['tasks']:,}", "" if whole == r["tasks"] else f"{whole:,} with a whole base group")]
     if whole:
@@ -233,6 +233,7 @@ def _arms(r: Results) -> list[str]:
         tables.first_passes(r),
         tables.owed(r),
         tables.verdicts(r),
+        tables.watched(r),
         tables.coverage(r),
         tables.stopped(r),
         tables.all_resample(r),

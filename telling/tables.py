@@ -152,6 +152,22 @@ def verdicts(r: Results) -> Table | None:
     return table("What decides a verdict, points", head, rows)
 
 
+def watched(r: Results) -> Table | None:
+    rows = []
+    for arm, row in r["watched"]["arms"].items() if "watched" in r else ():
+        if row["n"]:
+            only = f"{row['n_arm_only']} : {row['n_resample_only']}"
+            line = [arm, row["n"], row["waiting"], only, number(row["wealth"], 2), f"{row['bar']:g}", p_text(row["p"])]
+            rows.append([*line, row["verdict"], "" if row["at"] is None else row["at"]])
+    by_plan = "" if r.get("watched", {}).get("planned") else " (exploratory, as the verdict is)"
+    caption = (
+        f"However often it was looked at{by_plan}. counted: in the order of asking, up to the first task on which "
+        "something is owed. worth: what bets of 1 have become; a verdict takes the bar once"
+    )
+    head: Head = ["", "counted", "waiting", "only : only", "worth", "bar", "p", VERDICT, "reached after"]
+    return table(caption, head, rows)
+
+
 def coverage(r: Results) -> Table | None:
     budget, taken = r["budget"]["B"], {"pass_at_k": "any of the draws", "by_round": "round after round"}
     at = [k for k in (1, 2, 4, 8, 12, 16, 24, 32, 48) if k < budget] + [budget]

@@ -144,6 +144,7 @@ def _verdict_text(r: Results, paper: Paper) -> list[str]:
     lines = [paper.head(line) for line in paper.wrap(verdict["sentence"])]
     return lines + paper.wrap(
         words.plan_words(r),
+        words.watched_words(r),
         words.effect_words(r),
         words.equivalence_words(r),
         words.noise_words(r),

@@ -153,6 +153,30 @@ def plan_words(r: Results) -> str:
     return f"Exploratory: {'; '.join(r['verdict']['exploratory'])}."
 
 
+def watched_words(r: Results) -> str:
+    """What holds however often a run was looked at on the way; empty where the fixed verdict does, or the plan does not
+    allow for it."""
+    found = r.get("watched")  # older files have none
+    rows = {arm: row for arm, row in found["arms"].items() if row["n"]} if found else {}
+    if not found or not rows or not found["planned"] or r["verdict"]["planned"]:
+        return ""
+    told = []
+    for arm, row in rows.items():
+        if row["at"] is not None:
+            more = "more" if row["verdict"] == "better" else "less"
+            after = f"after {row['at']:,} of {plural(row['n'], 'task')} counted"
+            told.append(f"{arm} finds {more} than {CONTROL}, seen {after} (p {p_text(row['p'])})")
+    if quiet := [arm for arm, row in rows.items() if row["at"] is None]:
+        counted = {row["n"] for arm, row in rows.items() if arm in quiet}
+        tasks = " to ".join(f"{n:,}" for n in sorted({min(counted), max(counted)}))
+        told.append(f"of {listed(quiet)} no difference is seen on {tasks} {'task' if tasks == '1' else 'tasks'}")
+    family = plural(len(found["arms"]), "arm")
+    return (
+        f"However often it was looked at ({family} allowed for; bets on the tasks that one of two alone rescued, in "
+        f"the order of asking): {'; '.join(told)}. This way a difference can be shown, and never that there is none."
+    )
+
+
 def comparisons(r: Results) -> dict[str, Against]:
     """Arm -> its comparison with the control by the primary metric, where a task counts in it."""
     rows: Mapping[str, Against | None] = r["paired"]

@@ -978,7 +978,7 @@ def test_a_mean_of_equal_differences_has_no_interval() -> None:
 def test_every_key_is_made_by_one_function() -> None:
     results = measure([], config())
     assert set(m.SECTIONS) <= set(results)
-    assert results["schema_version"] == 2
+    assert results["schema_version"] == 3
 
 
 # ── is the fitness a hill ────────────────────────────────────────────────────────────────────────────────────────

@@ -44,6 +44,7 @@ from figures.counted import (
 from figures.hill import hill as hill
 from figures.numbers import mean, plain, rounded
 from figures.plan import CONTROL, LEVEL, POSITIVE_CONTROL, SCHEMA_VERSION
+from figures.predicted import predictions
 from figures.regraded import graded
 from figures.results import Delta, Published, PublishedArm, Results
 from figures.said import kept_grades, warnings
@@ -133,6 +134,7 @@ def published(table: Table) -> Published:
 
 SECTIONS: dict[str, Callable[[Table], object]] = {
     "verdict": verdict,
+    "predictions": predictions,
     "incomplete": incomplete,
     "intervals": intervals,
     "paired": paired,

@@ -32,7 +32,7 @@ from types import TracebackType
 from typing import IO, Any, cast
 
 from asking.events import Event
-from commands.settings import Config, Row, flag
+from commands.settings import Config, Row, flag, said, shrinks
 from faults import DiskFault, RecordsError
 from swarm import Attempt, Slot
 from tasksets.task import Task, from_card
@@ -424,24 +424,9 @@ class Log(Folder):
         changed = [(key, config["plan"].get(key), value) for key, value in plan.items()]
         changed = [(key, was, now) for key, was, now in changed if was != now]
         for key, was, now in changed:
-            if _shrinks(key, was, now):
+            if shrinks(key, was, now):
                 raise RecordsError(
-                    f"the plan of {self.path} may grow, not shrink ({flag(key)} {_said(was)} -> {_said(now)}): "
+                    f"the plan of {self.path} may grow, not shrink ({said(key, was, now)}): "
                     f"give {flag(key)} as it was, or use another --out"
                 )
-        return [f"{flag(key)} {_said(was)} -> {_said(now)}" for key, was, now in changed]
-
-
-def _said(value: object) -> str:
-    return "all" if value is None else ",".join(value) if isinstance(value, list) else str(value)
-
-
-def _shrinks(key: str, was: Any, now: Any) -> bool:
-    """Whether a plan setting leaves out something that it held before."""
-    if key == "arms":
-        return not set(was) <= set(now)
-    if key == "band":
-        return was == "all"
-    if key == "limit":  # None is every task
-        return now is not None and (was is None or now < was)
-    return key != "margin" and now < was
+        return [said(key, was, now) for key, was, now in changed]

@@ -30,6 +30,7 @@ from faults import BAD_INPUT
 from figures.numbers import listed, of, plural, share
 from figures.pool import Pool, contradict, pool
 from figures.results import Results
+from figures.said import UNFINISHED
 from telling.tables import AGAINST, VERDICT, Column, Table, difference, table
 from telling.text import Paper, text
 from telling.words import comparisons, title
@@ -64,7 +65,7 @@ def side_by_side(runs: Mapping[str, Results], width: int = 80, colour: bool = Fa
     else:
         said.append("No run has a task that was given to the arms, or the results are too old to be pooled by task.")
     for name, r in named.items():
-        if "the run is not finished" in r["verdict"]["exploratory"]:
+        if UNFINISHED in r["verdict"]["exploratory"]:
             said.append(f"{name} is not finished: what it says is so far, and no verdict by its plan.")
     blocks.append(paper.wrap(*said))
     return "\n\n".join("\n".join(block) for block in blocks if block)

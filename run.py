@@ -37,8 +37,9 @@ from typing import cast
 
 import export
 from commands.console import note, say, wants_colour
-from commands.flags import Flags
+from commands.flags import Flags, text_file
 from commands.folder import config_of, ended, is_telling, note_remarks, note_unreadable, opened, write_down
+from commands.predictions import predictions
 from commands.regrade import regrade
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
 from commands.settings import Asking, Config, Data, Free, Identity, Plan, Row, flag, setting, task_seed, values_of
@@ -94,10 +95,9 @@ def settings(parser: Flags[Args], argv: list[str] | None) -> Args:
     if args.noise_runs and "resample" not in args.arms:
         parser.error("--noise-runs re-runs resample: put it into --arms")
     if args.system is not None:
-        try:
-            args.system = Path(args.system).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as why:
-            parser.error(f"--system {args.system} cannot be read ({why}): name a text file")
+        args.system = parser.told(text_file, args.system)
+    if args.predict is not None:
+        args.predict = parser.told(predictions, args.predict, args.compared)
     return args
 
 
@@ -232,8 +232,9 @@ def make(args: Args, folder: Folder) -> int:
     with opened(args.out, args.fresh) as log:
         if old and log.begun:
             args.model = args.model or old["identity"]["model"]
+            args.predict = args.predict or old["plan"].get("predict")
             changed = log.settle(identity_of(args, args.model, data), values_of(args, Plan))
-            asks_the_same = all(line.startswith("--margin ") for line in changed)
+            asks_the_same = all(line.startswith(("--margin ", "--predict ")) for line in changed)
             if asks_the_same and asyncio.run(nothing_left(log, args.seed, partial(experiment, log, args))):
                 note("nothing is left to ask")
                 return DONE
@@ -267,8 +268,8 @@ def tell(args: Args, folder: Folder) -> None:
                 passing.append(attempt)
             yield attempt
 
-    if args.margin is not None:  # another one than the plan's is labelled exploratory
-        config["plan"]["margin"] = args.margin
+    # another one than the plan's is labelled exploratory
+    config["plan"] |= {name: now for name in ("margin", "predict") if (now := getattr(args, name)) is not None}
     results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan)
     calibration = folder.read("calibration.json")
     where = shlex.quote(str(folder.path))

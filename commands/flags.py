@@ -12,6 +12,7 @@ import argparse
 import dataclasses
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
 from commands.settings import flag, ordered
@@ -64,6 +65,13 @@ class Flags(argparse.ArgumentParser, Generic[Args]):
             self.error("--stop-after usd= needs --price IN,OUT")
         return self.kind(**given)
 
+    def told(self, read: Callable[..., Any], *what: object) -> Any:
+        """What a reader makes of a flag, where it needs more than the flag's text."""
+        try:
+            return read(*what)
+        except ValueError as why:
+            self.error(str(why))
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             near = nearest(str(value), action.choices)
@@ -73,6 +81,14 @@ class Flags(argparse.ArgumentParser, Generic[Args]):
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {message} (python {self.prog} --help lists the flags)\n")
         raise AssertionError("exit ends the process")
+
+
+def text_file(path: str) -> str:
+    """What --system names. ValueError where it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as why:
+        raise ValueError(f"--system {path} cannot be read ({why}): name a text file") from None
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

@@ -161,11 +161,18 @@ class Plan:
     noise_runs: int = setting(0, "re-runs of resample (default: 0)", count(0))
     full_budget: bool | None = setting(None, "go on after a rescue (default: only for mbpp-bundle)", yes_no=True)
     margin: float | None = setting(None, "of equivalence (default: 5; 1 per sample)", margin, metavar="POINTS")
+    predict: dict[str, float] | None = setting(None, "differences from resample that you expect, written into the plan",
+                                               metavar="FILE|ARM=POINTS,...")  # fmt: skip
 
     @property
     def others(self) -> list[str]:
-        """The arms that are compared with the control: the family of tests."""
+        """The arms beside the control."""
         return [arm for arm in self.arms if arm != CONTROL]
+
+    @property
+    def compared(self) -> list[str]:
+        """The arms that are compared with the control: the family of tests."""
+        return self.others if CONTROL in self.arms else []
 
 
 @dataclass(kw_only=True)
@@ -218,6 +225,30 @@ def ordered(kind: type) -> list[str]:
 def values_of(args: object, kind: type) -> Row:
     """The settings of one class, as config.json holds them."""
     return {name: getattr(args, name) for name in ordered(kind)}
+
+
+def said(key: str, was: object, now: object) -> str:
+    """A change of a plan setting: --limit all -> 20."""
+
+    def one(value: object) -> str:
+        if value is None:
+            return "all" if key == "limit" else "none"
+        if isinstance(value, dict):
+            value = [f"{name}={number:g}" for name, number in value.items()]
+        return ",".join(value) if isinstance(value, list) else str(value)
+
+    return f"{flag(key)} {one(was)} -> {one(now)}"
+
+
+def shrinks(key: str, was: Any, now: Any) -> bool:
+    """Whether a plan setting leaves out something that it held before."""
+    if key == "arms":
+        return not set(was) <= set(now)
+    if key == "band":
+        return bool(was == "all")
+    if key == "limit":  # None is every task
+        return now is not None and (was is None or now < was)
+    return key not in ("margin", "predict") and bool(now < was)
 
 
 # ── config.json ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,11 +17,11 @@ from collections.abc import Mapping
 import numpy as np
 
 import stats
-from figures.counted import incomplete
+from figures.counted import incomplete, unfinished
 from figures.numbers import mean, ratio, rounded
 from figures.plan import ALPHA, CONTROL, LEVEL, margins, primary_metric
 from figures.results import Against, Clears, Noise, Paired, PerSample, Power, StoppedRate, Verdict
-from figures.said import departures, sentence
+from figures.said import UNFINISHED, departures, sentence
 from figures.table import Bools, Floats, Play, Table
 
 
@@ -217,21 +217,23 @@ def power(table: Table) -> dict[str, Power]:
     return out
 
 
+def by_primary_metric(table: Table) -> dict[str, Against]:
+    """The comparisons that the verdicts are drawn from."""
+    if primary_metric(table.config) == "rescue_rate":
+        return dict(paired(table))
+    return {arm: against for arm, row in per_sample(table).items() if (against := row.get("paired"))}
+
+
 def verdict(table: Table) -> Verdict:
     """The plan's rule applied, and whether the plan came first. What was decided after a sample is exploratory."""
     metric = primary_metric(table.config)
     margin = margins(table.config)[metric]
-    rows: dict[str, Against] = {}
-    if metric == "rescue_rate":
-        rows |= paired(table)
-    else:
-        rows |= {arm: against for arm, row in per_sample(table).items() if (against := row.get("paired"))}
+    rows = by_primary_metric(table)
     words = {arm: row["verdict"] for arm, row in rows.items()}
     why = departures(table, metric, margin)
-    owing = incomplete(table)
-    late = bool(owing["base_tasks"] + sum(row["tasks"] for row in owing["arms"].values()))
+    late = unfinished(incomplete(table))
     if late:  # what is finished first is no fair choice, and whoever may stop when it looks well will see it look well
-        why.append("the run is not finished")
+        why.append(UNFINISHED)
     compared = any(row["n"] for row in rows.values())
     return {
         "primary_metric": metric,

@@ -67,6 +67,11 @@ def incomplete(table: Table) -> Incomplete:
     }
 
 
+def unfinished(owing: Incomplete) -> bool:
+    """Whether the base group or an arm still owes an attempt; re-runs of the control decide nothing."""
+    return bool(owing["base_tasks"] + sum(row["tasks"] for row in owing["arms"].values()))
+
+
 def intervals(table: Table) -> dict[str, Rescues]:
     """Rescue rate of each arm, as counts and fractions."""
     out: dict[str, Rescues] = {}

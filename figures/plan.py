@@ -73,7 +73,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
     if due.share_round0:
         stages["arms_if_all_fail"] -= n_tasks * due.particles * (len(due.arms) - 1)
     largest = sum(stages.values())
-    compared = due.others if CONTROL in due.arms else []
+    compared = due.compared
     family = len(compared)
     exact = metric == "rescue_rate"
     return {
@@ -122,6 +122,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
             if compared
             else f"Nothing is compared: that takes {CONTROL} and another arm.",
         },
+        "predictions": {arm: points / 100 for arm, points in (due.predict or {}).items()},  # differences from it
         "budget": {
             "base_samples": due.base_samples,
             "particles": due.particles,

@@ -124,6 +124,14 @@ class Verdict(TypedDict):
     sentence: str  # what the plan's rule allows to be said
 
 
+class Prediction(TypedDict):
+    predicted: float  # fraction: the arm less the control by the primary metric, as somebody expected it
+    before: bool  # whether it was written down before the first sample
+    delta: float | None  # fraction: the difference that was found; null without a task
+    interval: Pair  # fraction: of delta; null as that of the comparison
+    ruled_out: bool | None  # whether its interval lies beside the prediction; null without one, or before the run ends
+
+
 class Owing(TypedDict):
     tasks: int  # tasks on which attempts are owed
     owed_at_most: int  # attempts; fewer where a pass comes earlier
@@ -445,6 +453,7 @@ class Results(Published, total=False):
 
     schema_version: int  # of this file; it goes up when a key is added, goes, or changes its meaning
     verdict: Verdict  # the plan's rule applied
+    predictions: dict[Arm, Prediction]  # what --predict said, beside what came out; empty without it
     incomplete: Incomplete  # what an interrupted run still owes and what a server refuses: out of the figures
     intervals: dict[Arm, Rescues]  # rescue rate of each arm
     paired: dict[Arm, Paired]  # rescue rate of each other arm against the control; empty without it

@@ -20,6 +20,7 @@ from figures.results import Against
 from figures.table import Table
 
 TRUNCATED_WARNING = 0.10  # share of replies cut at max_tokens above which the figures describe the cap
+UNFINISHED = "the run is not finished"  # why a verdict is exploratory, of a run that owes attempts
 
 
 def warnings(table: Table) -> list[str]:
@@ -94,13 +95,19 @@ def kept_grades(grades: str, kept: list[str]) -> str:
     )
 
 
+def came_first(table: Table) -> bool:
+    """Whether a plan was written before the first sample."""
+    written, times = (table.plan or {}).get("written"), table.columns.time
+    return written is not None and not (len(times) and float(written) > float(times.min()))
+
+
 def departures(table: Table, metric: str, margin: float) -> list[str]:
     """Why the verdict is exploratory: no plan, a late one, or one that no longer says what is done."""
     if table.plan is None:
         return ["no plan was written before the first sample"]
     why: list[str] = []
-    plan, times = table.plan, table.columns.time
-    if (written := plan.get("written")) is None or (len(times) and float(written) > float(times.min())):
+    plan = table.plan
+    if not came_first(table):
         why.append("the plan was written after the first sample")
     if table.config.get("plan_digest") != plan_digest(plan):
         why.append("the plan is not the one whose digest stands in config.json")

@@ -248,6 +248,7 @@ def _arms(r: Results) -> list[str]:
         *both,
         plots.forest(r),
         _p(words.effect_words(r), True),
+        _p(words.prediction_words(r), True),
         _p(words.equivalence_words(r), True),
         _p(words.noise_words(r), True),
         _p(words.power_words(r), True),

@@ -146,6 +146,7 @@ def _verdict_text(r: Results, paper: Paper) -> list[str]:
         words.plan_words(r),
         words.watched_words(r),
         words.effect_words(r),
+        words.prediction_words(r),
         words.equivalence_words(r),
         words.noise_words(r),
         words.power_words(r),
@@ -232,6 +233,7 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     usd = f"; about {(given * price[0] + made * price[1]) / 1e6:,.2f} usd" if price else ""
     sent = "top_p not sent" if identity["as_published"] else f"top_p {identity['top_p']:g}"
     powers = " / ".join(words.share(plan["power"][key]["power_holm"]) for key in ("all", "half", "quarter"))
+    said = ", ".join(f"{arm} {100 * x:+g}" for arm, x in plan["predictions"].items())
     lines = [
         f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}{median}; left out: {out}",
         *data["notes"],
@@ -240,6 +242,7 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
         f"tokens: at most {made:,} out, about {given:,} in{usd}",
         f"power to see {plan['power_assumes'].split(';')[0]}, if all / half / a quarter of the tasks are all-fail: "
         f"{powers}",
+        *([f"predicted, in points against {CONTROL}: {said}"] if said else []),
         f"policy: {server['model']}, temperature {identity['temperature']:g}, {sent}, thinking {identity['thinking']}, "
         f"{identity['max_tokens']:,} tokens a reply; what is not sent (top_k, min_p, penalties) the server decides",
         *(f"server: {line}" for line in server["facts"]),

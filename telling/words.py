@@ -17,6 +17,7 @@ from figures.hill import Area, Curve
 from figures.numbers import in_points, listed, of, plural, points, share
 from figures.plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL
 from figures.results import Against, Results
+from figures.said import UNFINISHED
 
 STAGES: tuple[tuple[Literal["base", "on_policy", "with_refined"], str], ...] = (
     ("base", "base group"),
@@ -241,6 +242,20 @@ def _reach_words(rows: Mapping[str, Mapping[str, Any]]) -> str:
     return (
         f" On {plural(n, 'task')} that takes at most {reach:,}, half either way, on which only one of the two passed."
     )
+
+
+def prediction_words(r: Results) -> str:
+    """What was predicted, and what its own interval says of it."""
+    digits = 2 if r["verdict"]["primary_metric"] == "per_sample" else 1
+    late = "so far" if UNFINISHED in r["verdict"]["exploratory"] else "found"
+    ends = {True: ", ruled out", False: ", not ruled out", None: ""}
+    told: dict[bool, list[str]] = {True: [], False: []}
+    for arm, row in r.get("predictions", {}).items():  # older files have none
+        found = f"{points(row['delta'], digits, sign=True)} {within(row['interval'], digits, sign=True)}".rstrip()
+        said = f"{late} {found}{ends[row['ruled_out']]}"
+        told[row["before"]].append(f"{arm} {100 * row['predicted']:+g} points ({said})")
+    when = {True: "before the first sample", False: "after the first sample"}
+    return " ".join(f"Predicted {when[before]}: {listed(arms)}." for before, arms in told.items() if arms)
 
 
 def noise_words(r: Results) -> str:

@@ -208,7 +208,7 @@ def test_a_plan_grows_and_does_not_shrink(begun, key, more, less):
 
 
 def test_a_margin_may_change_either_way(begun):
-    assert begun.settle(IDENTITY, {**PLANNED, "margin": 3.0}) == ["--margin all -> 3.0"]
+    assert begun.settle(IDENTITY, {**PLANNED, "margin": 3.0}) == ["--margin none -> 3.0"]
 
 
 def test_a_card_is_filed_once_and_its_task_may_not_change(tmp_path):

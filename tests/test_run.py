@@ -180,6 +180,30 @@ def test_as_published_the_seed_of_the_draws_orders_the_tasks():
         assert task_order({"seed": 7, "task_seed": seed}) == order, (given, old, published)
 
 
+def test_a_prediction_is_of_the_plan_and_another_one_later_is_exploratory(go, tmp_path):
+    plan = lambda: json.loads((tmp_path / "out" / "plan.json").read_text())  # noqa: E731
+    args = ["--dry-run", "--arms", "resample,ring", "--limit", "2", *SMALL]
+    code, _, err = go(*args, "--predict", "star=3")
+    assert code == 2 and err.count("\n") == 1 and "there are ring" in err and not (tmp_path / "out").exists()
+    code, out, err = go(*args, "--predict", "ring=3")
+    assert (
+        code == 0
+        and plan()["predictions"] == {"ring": 0.03}
+        and "predicted, in points against resample: ring +3" in err
+    )
+    assert "Predicted before the first sample: ring +3 points" in out
+    for again in (args, ["--reuse"], [*args, "--predict", "ring=3"]):  # who leaves it out does not take it back
+        assert go(*again)[1] == out
+    code, _, err = go("--reuse", "--predict", "ring=9")
+    assert code == 2 and "leave --predict out" in err
+    code, out, _ = go(*args, "--predict", "ring=9")
+    assert code == 0 and "Predicted after the first sample: ring +9 points" in " ".join(out.split())
+    assert "Exploratory" in out and plan()["settings"]["predict"] == {"ring": 3.0}
+    code, out, _ = go("--dry-run", "--arms", "resample,ring", *SMALL, "--predict", "ring=9")  # a third task
+    assert "changed since the plan was written: limit, predict" in " ".join(out.split())
+    assert plan()["settings"]["predict"] == {"ring": 3.0} and len(plan()["amendments"]) == 1
+
+
 def test_a_changed_prompt_gets_no_old_reply(go, three, tmp_path, monkeypatch):
     with serving(reply=wrong) as mock:
         args = ["--tasks", three, "--limit", "2", "--arms", "resample", *SMALL]

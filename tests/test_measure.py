@@ -1207,7 +1207,7 @@ def test_every_key_is_on_the_page_and_every_key_of_the_page_is_in_a_run(tmp_path
     ]  # fmt: skip
     made = [
         measure(full, config(noise_runs=2, full_budget=True, price=[1.0, 2.0]), cards, (), events),
-        measure(stopped, config(noise_runs=2), cards, (), events),
+        measure(stopped, config(noise_runs=2, predict={"ring": 3.0}), cards, (), events),
         measure([], config(arms=["solo"])),
     ]
     planted_run.make(tmp_path / "planted", n_tasks=8)

@@ -287,7 +287,7 @@ def test_every_key_of_the_results_is_told(tmp_path: Path) -> None:
     """In the text, on the page, or side by side: every leaf, for some arm or task of some run."""
     there, read = set(), set()
     for name, changes in {
-        "stopped": {"price": [1.0, 2.0]},
+        "stopped": {"price": [1.0, 2.0], "predict": {"ring": 3.0, "star": -3.0}},
         "full": {"full_budget": True, "tasks": "mbpp-bundle"},
         "one base attempt short": {"base_samples": 9},
     }.items():

@@ -47,13 +47,14 @@ def load(
     bundle: int = 5,
     revision: str | None = None,
     keep_overlap: bool = False,
+    references: int = 0,
 ) -> Tasks:
     """The first `limit` tasks, in the seeded order, of a set in SETS or of your own .jsonl or .parquet file.
 
     The other parameters: see Options. Nothing is read before the first task is asked for, which may raise TaskError.
     """
     read = SETS.get(source) or partial(own, Path(source), SETS)
-    return Tasks(source, read, Options(seed, spare, bundle, revision, keep_overlap), limit)
+    return Tasks(source, read, Options(seed, spare, bundle, revision, keep_overlap, references), limit)
 
 
 def of_identity(identity: Mapping[str, Any], limit: int | None = None, spare: bool = False) -> Tasks:
@@ -117,7 +118,7 @@ def _spool(tasks: Iterable[Task], spool: IO[bytes], source: str) -> dict[str, in
 def _from_spool(row: dict[str, Any]) -> Task:
     for side in ("visible", "hidden", "spare"):
         row[side] = tuple(Test(*test) for test in row[side])
-    return Task(**row | {"functions": tuple(row["functions"])})
+    return Task(**row | {name: tuple(row[name]) for name in ("functions", "references", "incorrect")})
 
 
 def _add_notes(about: About) -> None:

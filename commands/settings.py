@@ -126,13 +126,19 @@ class Asked:
 
 
 @dataclass(kw_only=True)
-class Identity(Asked):
-    """what an attempt is: another value needs another folder"""
+class TaskSet:
+    """which tasks"""
 
     tasks: str = setting("code_contests", "toy, code_contests, mbpp-bundle, or your own .jsonl or .parquet (default: "
                          "code_contests)", metavar="NAME|FILE")  # fmt: skip
     revision: str | None = setting(None, "of the data set on the hub (default: the pinned one)")
     bundle: int = setting(5, "functions a task of mbpp-bundle (default: 5)", count(1))
+
+
+@dataclass(kw_only=True)
+class Identity(TaskSet, Asked):
+    """what an attempt is: another value needs another folder"""
+
     no_comments: bool = setting(False, "one more line in every prompt asks for that")
     system: str | None = setting(None, "its text replaces the system prompt (empty: none)", metavar="FILE")
     particles: int = setting(8, "N, attempts a round (default: 8)", count(1))

@@ -33,7 +33,9 @@ def code_contests(options: Options, about: About) -> Iterator[Task]:
     """A task a problem that can be used."""
     about.licence = "CC BY 4.0"
     columns = ["name", "description", "public_tests", "private_tests", "generated_tests", "cf_rating"]
-    columns += ["input_file", "output_file"] + (["solutions"] if options.spare else [])
+    columns += ["input_file", "output_file"]
+    columns += ["solutions"] if options.spare or options.references else []
+    columns += ["incorrect_solutions"] if options.references else []
     patterns = ("data/test-*", "data/valid-*")
     ratings, rows = [], 0
     for path in fetch(CODE_CONTESTS, CODE_CONTESTS_REVISION, patterns, options, about):
@@ -79,6 +81,7 @@ def _contest_task(cells: Cells, split: str, options: Options, about: About) -> T
     if not hidden:
         return "without a hidden test"
 
+    references = _python(cells["solutions"], max(options.references, 1)) if "solutions" in cells else ()
     repaired = _repaired(statement)
     about.repaired_statements += repaired != statement
     return Task(
@@ -90,7 +93,9 @@ def _contest_task(cells: Cells, split: str, options: Options, about: About) -> T
         hidden=hidden,
         spare=generated[VISIBLE_GENERATED + HIDDEN_GENERATED :],
         tags={"rating": _rating_band(cells["cf_rating"].as_py()), "split": split},
-        reference=_first_python(cells["solutions"]) if options.spare else "",
+        reference=references[0] if references else "",
+        references=references,
+        incorrect=_python(cells["incorrect_solutions"], options.references) if options.references else (),
     )
 
 
@@ -111,12 +116,13 @@ def _rating_band(rating: int | None) -> str:
     return "<1500" if rating < 1500 else "1500-2199" if rating < 2200 else "2200+"
 
 
-def _first_python(solutions: Any) -> str:
-    """The first stored accepted Python 3 program. Accepted by its judge: audits ask whether it passes these tests."""
+def _python(solutions: Any, most: int) -> tuple[str, ...]:
+    """The first stored Python 3 programs. Accepted or rejected by their judge: audits ask what these tests say."""
     if not solutions.is_valid:
-        return ""
+        return ()
     languages = solutions["language"].as_py() or []
-    return solutions["solution"].values[languages.index(PYTHON3)].as_py() if PYTHON3 in languages else ""
+    at = [i for i, language in enumerate(languages) if language == PYTHON3][:most]
+    return tuple(solutions["solution"].values[i].as_py() for i in at)
 
 
 def _repaired(text: str) -> str:

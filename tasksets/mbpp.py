@@ -98,6 +98,7 @@ def _bundle(task_id: str, functions: list[_Function], options: Options, about: A
     head = (
         f"Write {'these functions' if many else 'this function'}, {'all in one program' if many else 'as a program'}."
     )
+    reference = "\n\n".join(function.code for function in functions) + "\n"
     return Task(
         id=task_id,
         title="MBPP " + ", ".join(str(function.mbpp_id) for function in functions),
@@ -106,7 +107,8 @@ def _bundle(task_id: str, functions: list[_Function], options: Options, about: A
         visible=visible,
         hidden=unseen(visible, hidden, options, about),
         functions=names,
-        reference="\n\n".join(function.code for function in functions) + "\n",
+        reference=reference,
+        references=(reference,),
     )
 
 

@@ -1,7 +1,7 @@
 """Task sets of your own: a .jsonl or .parquet file, read row by row and checked field by field.
 
 A wrong row is an error that names its place, its field and what to do. The fields: see `own`.
-Left out: running a reference program, or trying whether a test can be passed.
+Left out: running a reference program, or trying whether a test can be passed (audit.py does).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def own(path: Path, sets: Iterable[str], options: Options, about: About) -> Iter
                           the program can replace: it is no place for expected values, nor for what decides
     setup                 kind assert: code run after the program and before each assert
     spare                 further tests, for calibrate.py
-    reference             a program known to be right; never shown
+    reference             a program known to be right, or a list of them; never shown, and run by audit.py
     tags                  object of text to text, by which the report can be broken down
     timeout               CPU seconds a test, instead of the rule's 6
 
@@ -74,6 +74,16 @@ def own(path: Path, sets: Iterable[str], options: Options, about: About) -> Iter
             yield replace(task, hidden=hidden)
         else:
             about.left_out["whose every hidden test is also visible"] += 1
+
+
+def places(path: Path) -> dict[str, str]:
+    """Where the row of each id stands: "line 3"."""
+    readers = {".jsonl": jsonl_rows, ".parquet": parquet_rows}
+    found = {}
+    for where, row in readers[path.suffix](path) if path.suffix in readers else ():
+        if isinstance(row, dict) and isinstance(row.get("id"), str | int):
+            found[str(row["id"])] = where
+    return found
 
 
 def all_right(rows: Iterator[tuple[str, object]], made: Callable[[object, str], Task]) -> Iterator[Task]:
@@ -166,6 +176,11 @@ def _task(row: object, where: str, options: Options) -> Task:
     for name in ("setup", "prelude"):
         if parse(text(name)) is None:
             wrong(name, "is not Python; mend it or leave it out")
+    given = row.get("reference", [])
+    references = [given] if isinstance(given, str) else given
+    if not isinstance(references, list) or not all(isinstance(one, str) for one in references):
+        wrong("reference", f"must be a program as text, or a list of them, not {_shown(given)}")
+    references = [one for one in references if one.strip()]
     tags = row.get("tags", {})
     if not isinstance(tags, dict) or not all(isinstance(value, str | None) for value in tags.values()):
         wrong("tags", f"must be an object of text to text, not {_shown(tags)}")
@@ -200,7 +215,8 @@ def _task(row: object, where: str, options: Options) -> Task:
         setup=text("setup"),
         tags={name: value for name, value in tags.items() if value is not None},  # parquet has all or none
         functions=tuple(functions),
-        reference=text("reference"),
+        reference=references[0] if references else "",
+        references=tuple(references),
         timeout=None if timeout is None else float(timeout),
         prelude=text("prelude"),
     )

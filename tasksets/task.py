@@ -50,10 +50,12 @@ class Task:
     reference: str = ""  # a program known to be right, where there is one; never shown
     timeout: float | None = None  # CPU seconds a test; None = the grader's rule
     prelude: str = ""  # Python that runs before the program, in its namespace; the model is shown it
+    references: tuple[str, ...] = ()  # programs known to be right, `reference` the first; for an audit alone
+    incorrect: tuple[str, ...] = ()  # programs known to be wrong; for an audit alone
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) over everything that decides a prompt or a pass: not title, tags, spare, reference.
+        """SHA-256 (hex) over everything that decides a prompt or a pass: not title, tags, spare, known programs.
         `shown()` and `from_card` keep it, since a view of a task is still that task."""
         content: dict[str, object] = {
             "statement": self.statement,
@@ -72,7 +74,7 @@ class Task:
 
     def shown(self) -> Task:
         """All that a prompt can be made of: who writes prompts is never handed a hidden test to leak."""
-        return _under_digest(replace(self, hidden=(), spare=(), reference=""), self.digest)
+        return _under_digest(replace(self, hidden=(), spare=(), reference="", references=(), incorrect=()), self.digest)
 
 
 def _under_digest(task: Task, digest: str) -> Task:
@@ -123,6 +125,7 @@ class Options:
     bundle: int = 5  # functions a task, for mbpp-bundle
     revision: str | None = None  # of a data set on a hub; None = the pinned one
     keep_overlap: bool = False  # keep hidden tests whose input is also visible, as published
+    references: int = 0  # programs a task known to be right, at most, and as many known to be wrong
 
 
 @dataclass

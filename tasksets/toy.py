@@ -36,7 +36,9 @@ def toy(options: Options, about: About) -> Iterator[Task]:
     not_on_a_hub(options, "toy")
     about.licence = "Apache-2.0"
     for each in TOYS:
-        yield replace(each.task, reference=each.program.replace("RESULT", "answer"))
+        right = each.program.replace("RESULT", "answer")
+        wrong = tuple(right.replace(*slip) for slip in each.slips)
+        yield replace(each.task, reference=right, references=(right,), incorrect=wrong[: options.references])
 
 
 class FakePolicy:

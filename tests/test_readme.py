@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import audit
 import calibrate
 import report
 import run
@@ -34,7 +35,7 @@ def flags_of(script: str) -> set[str]:
 
 
 def test_each_flag_of_the_readme_is_one_of_the_command_that_it_stands_with():
-    """In a line to paste or in backticks: `python FILE --flag`. A flag by itself is one of the four commands'."""
+    """In a line to paste or in backticks: `python FILE --flag`. A flag by itself is one of the commands'."""
     named = [line for line in PASTE if "python " in line] + re.findall(r"`(python [^`]+)`", README)
     calls = [call for line in named for call in re.findall(r"python ([\w/]+\.py)([^&]*)", line)]
     assert len(calls) >= 15
@@ -43,7 +44,7 @@ def test_each_flag_of_the_readme_is_one_of_the_command_that_it_stands_with():
     for script, rest in calls:
         assert set(re.findall(FLAG, rest)) <= has.get(script, set()), (script, rest)
     alone = set(re.findall(FLAG, re.sub(r"python [\w/]+\.py[^`&\n]*", "", README)))
-    assert alone <= set().union(*(has[name] for name in ("run.py", "calibrate.py", "sql_calibrate.py", "report.py")))
+    assert alone <= set().union(*has.values())
     assert {flag for flag in run.flags()._option_string_actions if flag.startswith("--")} <= alone | {"--help"}
 
 
@@ -55,6 +56,7 @@ def test_the_commands_of_the_readme_parse(capsys):
     commands = [shlex.split(line) for line in PASTE if line.startswith("python ")]
     assert len(commands) >= 9
     parsers = {"run.py": run.flags(), "calibrate.py": calibrate.flags(), "sql_calibrate.py": sql_calibrate.flags()}
+    parsers["audit.py"] = audit.flags()
     for _, script, *argv in commands:
         if script in parsers:
             parsers[script].parse_args([word for word in argv if word != "worst"])

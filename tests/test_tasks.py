@@ -861,6 +861,7 @@ def test_every_field_of_a_row_and_both_forms_of_a_test(tmp_path):
         tags={"level": "easy"},
         functions=("f",),
         reference="def f(x): return x + 1",
+        references=("def f(x): return x + 1",),
         timeout=2.0,
         prelude="class Node: pass",
     )

@@ -41,7 +41,7 @@ def there(code: str, *argv: str, cwd: Path = ROOT) -> subprocess.CompletedProces
     return subprocess.run(full, capture_output=True, text=True, timeout=120, cwd=cwd)
 
 
-SLOWER = [pytest.param(room, marks=pytest.mark.slow) for room in ("calibrate", "report", "sql_calibrate")]
+SLOWER = [pytest.param(room, marks=pytest.mark.slow) for room in ("audit", "calibrate", "report", "sql_calibrate")]
 
 
 @pytest.mark.parametrize("room", ["grader", "run", *SLOWER])
@@ -103,6 +103,7 @@ def test_what_samples_or_grades_is_refused_in_one_line(folder: Path, tmp_path: P
     for argv in (
         ("run", "--dry-run", "--out", "new"),
         ("calibrate", "--out", "out"),
+        ("audit", "--tasks", "toy", "--out", "new"),
         ("sql_calibrate", "--plan", "--tasks", "q.jsonl"),
     ):
         ran = there(COMMAND, "refuses", *argv, cwd=tmp_path)

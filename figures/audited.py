@@ -37,11 +37,11 @@ _OF_OUTCOMES = {"timeout": TIME, "not_run": TIME, "memory_limit": MEMORY}  # any
 
 # A statement that leaves a choice, in so many words.
 _CHOICE = re.compile(
-    r"\b(?:print|output|find|choose|return|write|give|report|display)\w*(?: out)? (?:them in |to )?any\b"
+    r"\b(?:print|output|find|choose|return|write|give|report|display)\w*(?: out)? any\b"
     r"|\bany (?:one )?(?:of (?:them|these|those|the (?:\w+ )?\w+)|valid|suitable|correct|possible|acceptable|answers?"
     r"|solutions?|such|appropriate|order)\b"
-    r"|\b(?:multiple|several|many|different|more than one|a few) (?:\w+ ){0,3}(?:answers?|solutions?|ways|variants"
-    r"|sequences?|options|sets?|trees?|plans?|possibilit\w+|representations?|arrangements?|permutations?|pairs?|paths?)\b"
+    r"|\b(?<!how )(?:multiple|several|many|different|more than one|a few) (?:\w+ ){0,3}(?:answers?|solutions?|ways"
+    r"|variants|sequences?|options|sets?|trees?|plans?|possibilit\w+|representations?|arrangements?|permutations?|pairs?|paths?)\b"
     r"|\barbitrary\b|\bconsidered correct if (?:your|the|it)\b(?![^.]{0,80}\b(?:error|difference|precision))"
     r"|\bnot (?:necessarily )?unique\b|\bdoes(?:n't| not) matter\b",
     re.IGNORECASE,
@@ -269,12 +269,19 @@ def contradictions(tests: Iterable[tuple[str, Test]], kind: str) -> list[str]:
         if asked is None:
             continue
         for other, was in seen.setdefault(asked, []):
-            same = outputs_match(expected, was) or outputs_match(was, expected) if kind == "stdio" else expected == was
-            if not same:
+            if not (_same_value(expected, was) if kind == "assert" else _same_output(expected, was)):
                 found.append(f"{other} and {name} ask the same and expect different answers")
                 break
         seen[asked].append((name, expected))
     return found
+
+
+def _same_output(one: str, other: str) -> bool:
+    return outputs_match(one, other) or outputs_match(other, one)
+
+
+def _same_value(one: str, other: str) -> bool:
+    return one == other or ast.literal_eval(one) == ast.literal_eval(other)
 
 
 def _sides(text: str) -> tuple[str | None, str]:

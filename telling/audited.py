@@ -31,7 +31,11 @@ def text(file: Mapping[str, Any], width: int = 80) -> str:
         f"{plural(file['tasks'], 'task')} of {asked['tasks']}, up to {plural(asked['references'], 'reference')} each"
     )
     rows = [[verdict, file[verdict], share(file[verdict] / whole), MEANS[verdict]] for verdict in VERDICTS]
-    out = [title, "", *paper.table(table("", ["verdict", "tasks", "share", Column("means", "words")], rows))]
+    out = [
+        *paper.wrap(title),
+        "",
+        *paper.table(table("", ["verdict", "tasks", "share", Column("means", "words")], rows)),
+    ]
     if file["reasons"]:
         out += ["", *paper.table(table("", ["disputed for", "tasks"], [[*pair] for pair in file["reasons"].items()]))]
     out += ["", *paper.wrap(_accepts(file))]

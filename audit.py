@@ -326,7 +326,9 @@ async def audit_all(log: Log, args: Args) -> None:
 
 def file_of(args: Args, tasks: Tasks, found: list[Audit], grader: Grader) -> Row:
     """audit.json."""
-    asked = {name: getattr(args, name) for name in ("tasks", "bundle", "task_seed", "limit", "as_published", "references")}
+    asked = {
+        name: getattr(args, name) for name in ("tasks", "bundle", "task_seed", "limit", "as_published", "references")
+    }
     return {
         "schema_version": 1,
         "asked": {**asked, "revision": tasks.about.revision},

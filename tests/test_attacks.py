@@ -37,15 +37,11 @@ SMALL_DISK = 1200  # MB
 
 # One of each kind, for every run of the suite.
 QUICK = (
-    "read_own_memory read_frames_and_objects read_descriptors read_files equal_object equal_int equal_patched_builtins "
-    "equal_through_setup_and_math value_shared_list value_endless_iterator exit_os_exit exit_in_atexit exit_close_all "
-    "late_exit_3 late_hang late_spin late_kill_itself late_eat late_write late_stop_itself forge_on_every_descriptor "
-    "forge_parents_limits signal_sigkill signal_sigstop process_fork process_exec process_thread_bomb "
-    "bomb_disk_and_swallow bomb_stderr source_minus source_surrogate source_parentheses state_own_folder state_tmp "
-    "state_shared_segment memory_of_an_earlier_input memory_of_an_earlier_output memory_of_an_earlier_call "
-    "patch_all_functions patch_exit_functions_assert "
-    "cycle_of_both_ends lease_on_own_files watch_on_the_library asleep_awake_when_it_calls_for_a_look "
-    "network_interfaces_by_ioctl descriptor_tables_of_threads threads_without_a_common_table"
+    "read_own_memory read_frames_and_objects equal_object equal_through_setup_and_math value_shared_list exit_os_exit "
+    "exit_close_all late_exit_3 late_spin late_stop_itself forge_on_every_descriptor signal_sigstop process_fork "
+    "process_thread_bomb bomb_disk_and_swallow source_surrogate state_tmp memory_of_an_earlier_call "
+    "patch_exit_functions_assert cycle_of_both_ends lease_on_own_files network_interfaces_by_ioctl "
+    "threads_without_a_common_table"
 ).split()
 
 

@@ -251,6 +251,7 @@ def test_pieces_are_joined_without_a_seam(size):
     assert outputs_match(b"1" * size + b".0", b"1" * size)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from([b"1", b"1.0", b"x", b"\xc3\xa9", b"12345"]), max_size=12),
@@ -271,6 +272,7 @@ def test_the_first_difference_is_where_it_is(tokens, blank, at, other, many):
     assert first_difference(got, got.replace(blank, b"\t")) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(NUMBER, NUMBER, st.integers(-3, 3), st.booleans())
 def test_long_numbers_as_short_ones(got, expected, steps, as_published):

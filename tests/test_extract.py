@@ -18,6 +18,7 @@ from grading.outline import outline_of
 from grading.reasoning import BEGINS, ENDS, OPENS, answer
 from swarm import fenced as fence_of
 from swarm import same_program
+from tests.support.thin import thinned
 
 DATA = Path(__file__).parent / "data"
 
@@ -238,7 +239,7 @@ def test_all_readers_of_a_reply_know_the_same_markers(opening, closing):
     assert split_reasoning({"content": quoted}) == (quoted, "") and answer(quoted) == quoted
 
 
-@pytest.mark.parametrize("text", [" ", "<think ", "<|start|>", "◁think", "</think", "</think>`", "[THINK"])
+@pytest.mark.parametrize("text", thinned([" ", "<think ", "<|start|>", "◁think", "</think", "</think>`", "[THINK"], 4))
 def test_markers_are_found_in_linear_time(text):
     began = time.process_time()
     for pattern in (OPENS, BEGINS, ENDS):
@@ -770,7 +771,7 @@ def in_linear_time(name: str, size: int, times: int) -> list[str]:
     return slow
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", thinned(READERS, 4))
 def test_whatever_reads_a_reply_takes_linear_time(name):
     assert in_linear_time(name, 600, 6) == []
 

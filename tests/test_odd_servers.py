@@ -45,6 +45,7 @@ from tests.support.odd_endpoint import (
     standing,
     streamed,
 )
+from tests.support.thin import thinned
 from tests.test_endpoint import (
     ask,
     draws,
@@ -498,7 +499,7 @@ ODD_ONES = {
 }
 
 
-@pytest.mark.parametrize("name", ODD_ONES)
+@pytest.mark.parametrize("name", thinned(ODD_ONES, 5))
 def test_a_second_server_that_fails_stops_and_slows_nothing(name: str, server: OddEndpoint):
     odd, retired = ODD_ONES[name]
     good, bad, _ = pair(server, odd, after(10), give_up_after=60)

@@ -563,7 +563,8 @@ EXPECTED_OUTCOMES = {
 }
 
 
-@pytest.mark.parametrize("tier", [pytest.param("full"), *(pytest.param(t, marks=pytest.mark.slow) for t in TIERS[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", TIERS)
 def test_outcomes_have_their_names(tier):
     skip_unless(tier)
     unwalled = ("process", "process_by_pool", "process_by_shell", "network") if tier == "limits" else ()
@@ -714,7 +715,8 @@ FALSE_ASSERTS = [
 ]
 
 
-@pytest.mark.parametrize("tier", [pytest.param("full"), *(pytest.param(t, marks=pytest.mark.slow) for t in TIERS[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", TIERS)
 def test_values_compare_as_a_user_would_expect(tier):
     skip_unless(tier)
     right, wrong = run([(VALUES, TRUE_ASSERTS, "assert"), (VALUES, FALSE_ASSERTS, "assert")], tier)

@@ -26,6 +26,7 @@ from session import each
 from swarm import PLAIN, Slot, bare
 from tasks import load
 from tests.support.mock_endpoint import Fault, always, serving
+from tests.support.thin import thinned
 
 ROOT = Path(__file__).parent.parent
 
@@ -89,7 +90,7 @@ def results(path: Path) -> dict:
 # ── resume ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(("cut", "asked"), [("tail", 1), ("newline", 0), ("blank", 1)])
+@pytest.mark.parametrize(("cut", "asked"), thinned([("tail", 1), ("newline", 0), ("blank", 1)], 3, several=True))
 def test_a_torn_line_is_asked_again_and_no_other(go, three, tmp_path, cut, asked):
     with serving(reply=wrong) as mock:
         args = ["--tasks", three, "--arms", "resample", "--rounds", "1", *SMALL[:2], "--particles", "1"]
@@ -357,6 +358,7 @@ def check_rows(folder: Path, by_id: dict[str, dict], tasks: str) -> None:
             assert source["kind"] == "assert" or ran.stdout.split() == test[1].split()
 
 
+@pytest.mark.slow
 def test_rows_are_distinct_and_bare(go, tmp_path, three):
     """Equal programs up to blanks and line ends are one row, another comment is another; none holds the swarm."""
     shapes = ["print({f} * int(input()))\n", "print({f} * int(input()))  \r\n\r\n", "# so\nprint({f} * int(input()))\n"]
@@ -793,6 +795,7 @@ def test_a_run_whose_settings_were_torn_is_told_as_before_and_goes_on(go, three,
         assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0 and len(mock.chats) > asked
 
 
+@pytest.mark.slow
 def test_settings_that_are_lost_for_good_lead_to_fresh(go, tmp_path):
     """As a folder of an older version lost them: with no copy among its events."""
     assert go("--dry-run", *SMALL)[0] == 0

@@ -1105,6 +1105,7 @@ def test_a_pipe_that_nobody_reads_to_its_end_is_no_fault(go, tmp_path, monkeypat
                 assert sql_calibrate.main([*argv, "--out", str(tmp_path / "out")]) == 0
 
 
+@pytest.mark.slow
 def test_a_changed_database_is_another_task(go, tmp_path):
     tasks = own(tmp_path / "own.jsonl", [question(1)])
     with serving(reply=reply) as mock:

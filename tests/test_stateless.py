@@ -334,6 +334,7 @@ def large(x):
     assert others[0][0][1].stdout == b""  # status 0 before there was a value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", TIERS)
 def test_references_share_a_process_and_their_verdicts_are_those_of_calls_made_alone(tier):
     rows = [json.loads(line) for line in (ROOT / "tests/data/mbpp_references.jsonl").read_text().splitlines()]

@@ -784,6 +784,7 @@ def test_relabelling_mirrors_the_answer_for_rates(pairs):
     assert math.isnan(there.lo) or -1 <= there.lo <= there.hi <= 1
 
 
+@pytest.mark.slow
 @given(bits, st.randoms())
 def test_the_order_of_tasks_does_not_matter(pairs, random):
     mixed = random.sample(pairs, len(pairs))

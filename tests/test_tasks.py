@@ -749,6 +749,7 @@ def ast_names(code: str) -> list[str]:
     return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
 
+@pytest.mark.slow
 def test_joined_references_pass_every_test_with_set_up_for_each_test_alone(mbpp):
     bundles = [
         {"program": task.reference, "tests": [test.input for test in task.visible + task.hidden]}

@@ -34,9 +34,11 @@ from estimators.parts import (
     vector,
     whole,
 )
+from estimators.parts import Comparison as Comparison
 from estimators.parts import Interval as Interval
 from estimators.parts import proportion_ci as proportion_ci
 from estimators.parts import settled as settled
+from estimators.reruns import compare_with_runs as compare_with_runs
 from estimators.scores import Auc as Auc
 from estimators.scores import Bucket as Bucket
 from estimators.scores import auc as auc
@@ -48,18 +50,6 @@ N_RESAMPLES = 9_999  # bootstrap and sign-flip draws; with the observed value it
 DISTINCT_SUMS = 1 << 18  # up to so many different sums, a sign-flip distribution is worked out exactly
 
 VERDICTS = ("better", "worse", "equivalent", "inconclusive")
-
-
-class Comparison(NamedTuple):
-    """Arm b against arm a on the same tasks. delta = mean of b - a."""
-
-    delta: float
-    lo: float
-    hi: float
-    p_value: float  # two-sided
-    n: int  # tasks
-    n_a_only: int  # tasks where a is above b (0/1 data: passed by a alone)
-    n_b_only: int
 
 
 class Equivalence(NamedTuple):

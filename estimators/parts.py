@@ -25,6 +25,18 @@ class Interval(NamedTuple):
     hi: Any
 
 
+class Comparison(NamedTuple):
+    """Arm b against arm a on the same tasks. delta = mean of b - a."""
+
+    delta: float
+    lo: float
+    hi: float
+    p_value: float  # two-sided
+    n: int  # tasks
+    n_a_only: int  # tasks where a is above b (0/1 data: passed by a alone)
+    n_b_only: int
+
+
 def settled(values: ArrayLike, scale: float | None = None) -> Array:
     """Numbers that are equal but for rounding made equal, and those that are 0 but for rounding made 0.
 

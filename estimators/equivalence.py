@@ -1,4 +1,4 @@
-"""Are two paired shares alike within a margin: Tango's score, at a quantile that keeps its error under alpha for certain.
+"""Are two paired shares alike within a margin: Tango's score, at a quantile that keeps the error under alpha.
 
     score(b_only, a_only, n, margin)        how far the data lie under a true difference of the margin, in deviations
     quantile(n, margin)                     how far is far enough, whatever the share of tasks that the arms disagree on

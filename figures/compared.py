@@ -19,10 +19,29 @@ import numpy as np
 import stats
 from figures.counted import incomplete, unfinished
 from figures.numbers import mean, ratio, rounded
-from figures.plan import ALPHA, CONTROL, LEVEL, margins, primary_metric
+from figures.plan import ALPHA, CONTROL, LEVEL, foretold, margin_in_force, margins, primary_metric
 from figures.results import Against, Clears, Noise, Paired, PerSample, Power, StoppedRate, Verdict
 from figures.said import UNFINISHED, departures, sentence
 from figures.table import Bools, Floats, Play, Table
+
+
+def control_foretold(table: Table, metric: str) -> float:
+    """What the base group foretells of the control on the all-fail tasks, in the unit of the metric."""
+    passes = table.base.passes.sum(axis=1)[table.base.done]
+    histogram = np.bincount(passes, minlength=table.base_samples + 1)
+    return foretold(histogram.tolist(), table.particles * table.rounds if metric == "rescue_rate" else 1)
+
+
+def margin_of(table: Table, metric: str) -> float:
+    """The margin in force: what was asked for, or half of what is foretold of the control if that is less."""
+    return margin_in_force(margins(table.config)[metric], control_foretold(table, metric))
+
+
+def _same(pair: tuple[Floats, Floats], margin: float) -> stats.Equivalence:
+    """Whether the two are alike within the margin; nothing is within none."""
+    if margin > 0:
+        return stats.equivalent(*pair, margin, alpha=ALPHA)
+    return stats.Equivalence(False, stats.Interval(math.nan, math.nan))
 
 
 def _family_of_tests(pairs: Mapping[str, tuple[Floats, Floats]], margin: float) -> dict[str, tuple[Against, int, int]]:
@@ -35,7 +54,7 @@ def _family_of_tests(pairs: Mapping[str, tuple[Floats, Floats]], margin: float) 
     adjusted = dict(zip(tested, stats.holm([compared[arm].p_value for arm in tested]), strict=True))
     out: dict[str, tuple[Against, int, int]] = {}
     for arm, got in compared.items():
-        same = stats.equivalent(*pairs[arm], margin, alpha=ALPHA)
+        same = _same(pairs[arm], margin)
         p_holm = float(adjusted.get(arm, math.nan))
         control = float(np.mean(pairs[arm][0])) if got.n else math.nan
         row: Against = {
@@ -57,7 +76,7 @@ def paired(table: Table) -> dict[str, Paired]:
     """Rescue rate of each arm against the control on the same tasks: exact test, Holm, verdict at the margin."""
     if not table.controlled:
         return {}
-    margin = margins(table.config)["rescue_rate"]
+    margin = margin_of(table, "rescue_rate")
     finished, runs = table.rescues_of_runs()
     out: dict[str, Paired] = {}
     for arm, (row, arm_only, resample_only) in _family_of_tests(
@@ -98,7 +117,7 @@ def per_sample(table: Table) -> dict[str, PerSample]:
     """Passes per sample over full budgets, paired by task. Where an arm stopped early there is no such rate."""
     full = {arm: table.ran_full(arm) for arm in table.arms}
     fair = [arm for arm in table.others if table.controlled and full[arm] and full[CONTROL]]
-    tests = _family_of_tests({arm: _rates(table, arm) for arm in fair}, margins(table.config)["per_sample"])
+    tests = _family_of_tests({arm: _rates(table, arm) for arm in fair}, margin_of(table, "per_sample"))
     out: dict[str, PerSample] = {}
     for arm, play in table.plays.items():
         if not full[arm]:
@@ -227,10 +246,10 @@ def by_primary_metric(table: Table) -> dict[str, Against]:
 def verdict(table: Table) -> Verdict:
     """The plan's rule applied, and whether the plan came first. What was decided after a sample is exploratory."""
     metric = primary_metric(table.config)
-    margin = margins(table.config)[metric]
+    asked, margin = margins(table.config)[metric], margin_of(table, metric)
     rows = by_primary_metric(table)
     words = {arm: row["verdict"] for arm, row in rows.items()}
-    why = departures(table, metric, margin)
+    why = departures(table, metric, asked)
     late = unfinished(incomplete(table))
     if late:  # what is finished first is no fair choice, and whoever may stop when it looks well will see it look well
         why.append(UNFINISHED)
@@ -238,6 +257,8 @@ def verdict(table: Table) -> Verdict:
     return {
         "primary_metric": metric,
         "margin": margin,
+        "margin_asked": asked,
+        "control_foretold": control_foretold(table, metric),
         "planned": table.plan is not None and not why,
         "exploratory": why,
         "arms": words,

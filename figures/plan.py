@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from hashlib import sha256
 from statistics import NormalDist
 
 import stats
 from commands.settings import CONTROL, Config, Row, Settings
+from estimators.betabinomial import chance, fit
 from figures.numbers import in_points, plural
 
 SCHEMA_VERSION = 3  # of results.json, calibration.json and plan.json: goes up when a key is added or changes
@@ -30,6 +32,7 @@ METRICS = {
     "per_sample": "per-sample pass rate: passes over samples on each task, over full budgets",
 }
 MARGIN = {"rescue_rate": 0.05, "per_sample": 0.01}  # smallest difference worth acting on, as a fraction
+OF_CONTROL = 0.5  # the most that a margin may be of what the base group foretells of the control
 # What the power of a plan assumes, from the published runs: the share of all-fail tasks on which two arms disagree (.07
 # to .10), and the deviation of the per-sample difference from task to task ([.24, 1.63] points at 174 tasks).
 PLAN_DISCORDANCE = 0.09
@@ -48,9 +51,28 @@ def primary_metric(config: Config) -> str:
 
 
 def margins(config: Config) -> dict[str, float]:
-    """The margins in force, as fractions: --margin speaks of the primary metric."""
+    """The margins that are asked for, as fractions: --margin speaks of the primary metric."""
     said = config["plan"]["margin"]
     return MARGIN if said is None else {**MARGIN, primary_metric(config): float(said) / 100}
+
+
+def foretold(histogram: Sequence[int], draws: int) -> float:
+    """What a fresh arm is expected to find on the all-fail tasks: the share with a pass in so many draws.
+
+    histogram: tasks by passes of their base group. 0 where no base attempt passed: of the control nothing is known
+    then, so no margin is half of it; nan without a task.
+    """
+    return float(chance(fit(histogram), draws, failed=len(histogram) - 1))
+
+
+def margin_in_force(asked: float, control: float) -> float:
+    """The smaller of the margin asked for and half of what is foretold of the control, down to a hundredth of a point.
+
+    It follows from the base group alone, so it is fixed before the first attempt of an arm, by a rule that is fixed
+    before the first sample. A margin as wide as all that the control finds would call an arm that finds nothing alike.
+    """
+    half = 0.0 if math.isnan(control) else math.floor(OF_CONTROL * control * 1e4 + 1e-6) / 1e4
+    return min(asked, half)
 
 
 def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) -> Row:
@@ -104,8 +126,13 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
             "adjust": "holm",
             "better": "interval above 0 and Holm-adjusted p under alpha",
             "worse": "interval below 0 and Holm-adjusted p under alpha",
-            "equivalent": "neither, the interval at level 1 - 2 alpha lies inside the margin on both sides, and the "
-            "other one holds 0 and lies above an arm that finds nothing",
+            "equivalent": "neither, the interval of equivalence lies inside the margin on both sides, and the other "
+            "one holds 0 and lies above an arm that finds nothing",
+            "equivalence": "Tango's score, at a quantile that keeps the error under alpha for every discordance"
+            if exact
+            else "percentile bootstrap over tasks and two more, one at either extreme",
+            "margin": f"the smaller of {in_points(margin)} and half of what the base group foretells of {CONTROL}: its "
+            "passes by task as a beta-binomial, by maximum likelihood",
             "inconclusive": "everything else",
             "watched": "beside it, for a run that is not finished or that grew by --limit: bets on the tasks that one "
             "of two alone rescued, in the order of asking; a verdict takes 2 x arms / alpha times the stake, and holds "
@@ -114,9 +141,9 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
                 f"Each of {', '.join(compared)} against {CONTROL} on the tasks that both finished, by "
                 f"{METRICS[metric].split(':')[0]}. Better or worse: the {LEVEL:.0%} interval of the paired difference "
                 f"excludes 0 and its p-value, Holm-adjusted over {plural(family, 'comparison')}, "
-                f"is under {ALPHA:g}. Else equivalent: the {EQUIVALENCE_LEVEL:.0%} interval lies within "
-                f"{in_points(margin)} either way, and the other one holds 0 and leaves no room for an arm that finds "
-                "nothing. "
+                f"is under {ALPHA:g}. Else equivalent: the interval of the test of equivalence lies within the margin "
+                "either way, and the other one holds 0 and leaves no room for an arm that finds nothing. The margin is "
+                f"{in_points(margin)}, or half of what the base group foretells of {CONTROL} if that is less. "
                 "Else inconclusive, which is not a claim of no difference."
             )
             if compared

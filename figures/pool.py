@@ -16,7 +16,7 @@ import numpy as np
 
 import stats
 from figures.numbers import plain
-from figures.plan import CONTROL
+from figures.plan import CONTROL, foretold, margin_in_force
 from figures.results import Pair, Results
 
 
@@ -68,7 +68,7 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
     )
     differ += [key for key in settings if any(other.get(key) != identities[0].get(key) for other in identities)]
     metrics = {found and found["primary_metric"] for found in verdicts}
-    margins = {found and found["margin"] for found in verdicts}
+    margins = {found and found.get("margin_asked", found["margin"]) for found in verdicts}
     differ += [name for name, values in (("primary metric", metrics), ("margin", margins)) if len(values) > 1]
     given = [{task for task, row in (results.get("by_task") or {}).items() if row.get("arms")} for results in all_runs]
     some, every = set().union(*given), set.intersection(*given) if given else set()
@@ -83,7 +83,7 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
         "differ": [key.replace("_", " ") for key in differ],
         "one_seed": len({results.get("seed") for results in all_runs}) < len(all_runs),
         "primary_metric": next(iter(metrics)) if len(metrics) == 1 else None,
-        "margin": next(iter(margins)) if len(margins) == 1 else None,
+        "margin": _margin(all_runs, next(iter(margins))) if len(margins) == 1 and len(metrics) == 1 else None,
         "given_in_some": len(some),
         "given_in_every": len(every),
         "rescued_in_some": len(rescued & some),
@@ -96,7 +96,7 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
     for arm in dict.fromkeys(arm for results in all_runs for arm in results.get("intervals") or {} if arm != CONTROL):
         a, b = _by_task(all_runs, arm, per_sample)
         compared[arm] = stats.compare_paired(a, b)
-        same[arm] = stats.equivalent(a, b, out["margin"]).equivalent
+        same[arm] = out["margin"] > 0 and stats.equivalent(a, b, out["margin"]).equivalent
         control[arm] = float(np.mean(a)) if len(a) else math.nan
     tested = [arm for arm, got in compared.items() if not math.isnan(got.p_value)]
     adjusted = dict(zip(tested, stats.holm([compared[arm].p_value for arm in tested]), strict=True))
@@ -115,6 +115,15 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
             "verdict": word,
         }
     return cast(Pool, plain(out))
+
+
+def _margin(runs: Sequence[Results], asked: float | None) -> float | None:
+    """The margin in force, by the base groups of all runs; None where one was never told."""
+    if asked is None:
+        return None
+    histogram = np.sum([results["p0_histogram"] for results in runs], axis=0).tolist()
+    per_sample = runs[0]["verdict"]["primary_metric"] == "per_sample"
+    return margin_in_force(asked, foretold(histogram, 1 if per_sample else runs[0]["budget"]["B"]))
 
 
 def contradict(said: Sequence[str | None]) -> bool:

@@ -117,7 +117,10 @@ class Published(TypedDict):
 
 class Verdict(TypedDict):
     primary_metric: str  # rescue_rate, per_sample
-    margin: float  # fraction: the smallest difference worth acting on
+    margin: float  # fraction: what equivalent means, the smaller of the one asked for and half of control_foretold
+    margin_asked: NotRequired[float]  # fraction: the smallest difference worth acting on; absent in older files
+    control_foretold: NotRequired[float | None]  # fraction: what the base group foretells of the control, by its fit; 0
+    # where no base attempt passed; null without a task, absent in older files
     planned: bool  # whether the plan came first and nothing in it has changed
     exploratory: list[str]  # sentences: why the verdict is exploratory; empty where planned
     arms: dict[Arm, Word]  # what each other arm is; empty where nothing was compared
@@ -166,8 +169,9 @@ class Against(TypedDict):
     p_holm: float | None  # p adjusted over the arms; null as p
     n: int  # tasks that both finished
     control_rate: float | None  # fraction: what the control finds on these tasks; null without one
-    margin: float  # fraction: the smallest difference worth acting on
-    equivalence_interval: Pair  # fraction: the 90% interval that must lie inside the margin; null where not estimable
+    margin: float  # fraction: the margin in force; 0 where no base attempt passed
+    equivalence_interval: Pair  # fraction: the one that must lie inside the margin, of 90% or somewhat more; null where
+    # not estimable
     verdict: Word  # better, worse, equivalent, inconclusive
 
 

@@ -147,7 +147,7 @@ def sentence(table: Table, metric: str, margin: float, rows: Mapping[str, Agains
         parts.append(f"{arms} found as much as {CONTROL} within {in_points(margin)} by {name}.")
     if arms := said["inconclusive"]:
         adjusted = ", adjusted for the number of arms" if _seen_alone(rows) else ""
-        open_question = f"nor that there is none worth acting on ({in_points(margin)})"
+        open_question = "nor that there is none" + (f" worth acting on ({in_points(margin)})" if margin > 0 else "")
         parts.append(
             f"{arms} against {CONTROL}: inconclusive by {name}. These tasks do not show a difference{adjusted}, "
             f"{open_question}."

@@ -17,9 +17,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from figures.hill import BucketRow, Curve
-from figures.plan import CONTROL, EQUIVALENCE_LEVEL
+from figures.plan import CONTROL
 from figures.results import Climb, Rescues, Results
-from telling.words import CONFIDENCE, SHARES, STAGES, comparisons, listed, share
+from telling.words import CONFIDENCE, SHARES, STAGES, comparisons, listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +129,8 @@ def forest(r: Results) -> str:
     axis.grid(False)
     axis.axvline(0, color=MUTED, linewidth=0.8)
     margin = 100 * next(iter(rows.values()))["margin"]
-    axis.axvspan(-margin, margin, color=SOFT, linewidth=0, zorder=0, label=f"margin ±{margin:g}")
+    if margin:
+        axis.axvspan(-margin, margin, color=SOFT, linewidth=0, zorder=0, label=f"margin ±{margin:g}")
     for band, style, said in (
         (r["noise"].get("band_t"), (0, (4, 3)), "noise, run means"),
         (r["noise"].get("band_within"), (0, (1, 2)), "noise, replicates"),
@@ -140,7 +141,7 @@ def forest(r: Results) -> str:
             axis.axvline(half, color=MUTED, linewidth=1, linestyle=style, label=f"{said} ±{half:.1f}")
     intervals: dict[str, dict[str, Any]] = {
         f"{CONFIDENCE} interval": {"linewidth": 3.5, "solid_capstyle": "butt"},
-        f"{share(EQUIVALENCE_LEVEL, 0)}, for equivalent": {"linewidth": 0.9, "marker": "|", "markersize": 9},
+        "interval for equivalent": {"linewidth": 0.9, "marker": "|", "markersize": 9},
     }
     for said, look in intervals.items():
         axis.plot([], [], color=MUTED, label=said, **look)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
 from figures.hill import Area, Curve
-from figures.plan import CONTROL, EQUIVALENCE_LEVEL, METRICS
+from figures.plan import CONTROL, METRICS
 from figures.pool import PooledArm
 from figures.results import Against, AgainstAll, ArmBill, Bill, Climb, Results, StoppedRate
 from grading.grade import LETTERS
@@ -148,7 +148,7 @@ def verdicts(r: Results) -> Table | None:
                 same = within(pair["equivalence_interval"], 2, sign=True)
                 line = [f"{arm}, {METRICS[metric].split(':')[0]}", pair["n"], p_text(pair["p"]), p_text(pair["p_holm"])]
                 rows.append([*line, same, points(pair["margin"])])
-    head = ["", "tasks", "p", "Holm p", f"{share(EQUIVALENCE_LEVEL, 0)} interval, for equivalent", "margin"]
+    head = ["", "tasks", "p", "Holm p", "interval for equivalent", "margin"]
     return table("What decides a verdict, points", head, rows)
 
 

@@ -196,16 +196,26 @@ def effect_words(r: Results) -> str:
         lo, hi = row["interval"]
         if lo is not None and hi is not None:
             told.append(f"{arm} {_more(lo * row['n'])} to {_more(hi * row['n'])} of {row['n']:,}")
-    row = next(iter(rows.values()))
-    rate, margin = row.get("control_rate"), in_points(row["margin"])
-    if rate is None:
-        of_control = ""
-    elif rate <= row["margin"]:
-        of_control = f" The margin of {margin} is more than {CONTROL} finds at all, so nothing can be equivalent at it."
-    else:
-        of_control = f" The margin of {margin} is {share(row['margin'] / rate, 0)} of what {CONTROL} finds."
     effect = f"In rescues, {CONFIDENCE}: {listed(told)}." if told else ""
-    return f"{effect}{of_control}".strip()
+    return f"{effect} {_margin_words(r, next(iter(rows.values())))}".strip()
+
+
+def _margin_words(r: Results, row: Against) -> str:
+    """What the margin is of all that the control finds, and where it comes from."""
+    rate, margin = row.get("control_rate"), in_points(row["margin"])
+    asked, control = r["verdict"].get("margin_asked"), r["verdict"].get("control_foretold")  # not in older files
+    if not row["margin"]:
+        return f"No base attempt passed, which foretells nothing of {CONTROL}, so no arm can be called equivalent."
+    if rate is None:
+        return ""
+    from_base = ""
+    if asked is not None and control is not None and row["margin"] < asked:
+        from_base = f", half of the {share(control)} that the base group foretells of {CONTROL},"
+    if rate <= row["margin"]:
+        of_control = f"more than {CONTROL} finds at all, so nothing can be equivalent at it"
+    else:
+        of_control = f"{share(row['margin'] / rate, 0)} of what {CONTROL} finds"
+    return f"The margin of {margin}{from_base} is {of_control}."
 
 
 def _more(rescues: float) -> str:
@@ -224,9 +234,10 @@ def equivalence_words(r: Results) -> str:
     if not told:
         return ""
     margin = in_points(next(iter(rows.values()))["margin"])
+    exact = f"a {share(EQUIVALENCE_LEVEL, 0)} interval" if rates else "the interval of an exact test"
     wider = " (made with two more tasks, one at either extreme, since most rates are 0)" if rates else ""
     return (
-        f"Equivalent needs a {share(EQUIVALENCE_LEVEL, 0)} interval within {margin} either way{wider}: "
+        f"Equivalent needs {exact} within {margin} either way{wider}: "
         f"{listed([f'{arm} has {interval}' for arm, interval in told.items()])}.{'' if rates else _reach_words(rows)}"
     )
 

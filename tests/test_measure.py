@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import measure as m
 from export import FORMATS
-from figures import climbed, compared
+from figures import climbed, compared, plan
 from figures.hill import EDGES
 from figures.plan import make_plan, plan_digest, wants_full_budget
 from figures.table import Table, tabulate
@@ -235,7 +235,7 @@ def test_full_budgets_give_passes_per_sample() -> None:
     assert (ring["passes"], ring["samples"], ring["n"]) == (3, 12, 3)
     assert ring["rate"] == pytest.approx(3 / 12) and results["per_sample"]["resample"]["rate"] == pytest.approx(1 / 12)
     assert ring["paired"]["delta"] == pytest.approx((1 / 4 + 1 / 4 + 0) / 3)
-    assert ring["paired"]["margin"] == 0.01
+    assert ring["paired"]["margin"] == 0 and results["verdict"]["margin_asked"] == 0.05  # no base attempt passed
     assert results["per_draw_stopped"] is None
     # coverage by two routes: resample exchangeable, ring a round at a time
     assert results["coverage"]["resample"]["method"] == "pass_at_k"
@@ -953,6 +953,34 @@ def test_a_margin_in_points_moves_the_equivalence_alone() -> None:
     wide = compared.paired(replace(table, config={**table.config, "plan": {**table.config["plan"], "margin": 20.0}}))
     assert [wide[arm]["verdict"] for arm in ("solo", "ring", "star")] == ["equivalent"] * 3
     assert [narrow[arm]["p"] for arm in narrow] == [wide[arm]["p"] for arm in wide]
+
+
+def margin_of(histogram: list[int], asked: float = 0.05) -> float:
+    return plan.margin_in_force(asked, plan.foretold(histogram, 24))
+
+
+def test_the_margin_is_at_most_half_of_what_the_base_group_foretells() -> None:
+    assert margin_of([223, 17, 14, 4, 3, 1, 3, 4, 6]) == pytest.approx(0.0433)  # half of 8.67%
+    assert margin_of([107, 33, 30, 26, 21, 14, 20, 13, 11]) == 0.05  # half of 40.8% is more
+    assert margin_of([174, 4, 2, 2, 3, 0, 1, 1, 5]) == pytest.approx(0.0137)
+    assert margin_of([60, *[0] * 8]) == 0  # nothing passed, nothing is foretold
+    assert margin_of([0] * 9) == 0
+    results = laid_out("results.json")[1]
+    assert results["verdict"]["margin"] == results["paired"]["ring"]["margin"] == pytest.approx(0.0433)
+    assert results["verdict"]["margin_asked"] == 0.05
+    assert results["verdict"]["control_foretold"] == pytest.approx(0.0867, abs=5e-5)
+
+
+@pytest.mark.parametrize(("control", "n"), [(4, 220), (6, 220), (2, 104), (9, 220), (0, 60)])
+def test_an_arm_that_finds_nothing_is_never_equivalent(control: int, n: int) -> None:
+    """The base group foretells 9% and the control finds far less: the margin alone would let a dead arm in."""
+    tasks = names(n + n // 4)
+    attempts = run(tasks[:n], {"resample": dict.fromkeys(tasks[:control], 0), "ring": {}})
+    rest = [76, 17, 14, 4, 3, 1, 3, 4, 6][1:]
+    attempts += [a for i, task in enumerate(tasks[n:]) for a in base(task, passes=1 + (i * 3) % len(rest))]
+    got = measure(attempts, config(arms=["resample", "ring"]))
+    assert got["verdict"]["margin"] > 0.02
+    assert got["verdict"]["arms"] == {"ring": "worse" if control > 5 else "inconclusive"}
 
 
 def test_one_pass_more_on_every_task_is_inconclusive_on_any_lattice() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import measure
 import report
-from figures import plan
+from figures import numbers, plan
 from swarm import Attempt
 from telling import tables, words
 from telling.text import Paper, plan_text
@@ -84,7 +84,9 @@ def test_everything_stands_in_its_order() -> None:
 def test_inconclusive_is_never_told_as_no_difference() -> None:
     text = report_text(published())
     assert "no difference" not in text.lower() and "flat" not in text.lower()
-    assert "nor that there is none worth acting on (5 points)" in text.replace("\n", " ")
+    margin = published()["verdict"]["margin"]
+    assert 0 < margin < 0.05
+    assert f"nor that there is none worth acting on ({numbers.in_points(margin)})" in text.replace("\n", " ")
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
@@ -233,7 +235,9 @@ def test_requests_add_up_to_those_that_were_sent() -> None:
 def test_the_interval_that_decides_equivalence_is_told() -> None:
     lo, hi = published()["paired"]["solo"]["equivalence_interval"]
     said = f"solo has [{words.points(lo, sign=True)}, {words.points(hi, sign=True)}]"
-    assert f"Equivalent needs a 90% interval within 5 points either way: {said}" in words.equivalence_words(published())
+    margin = numbers.in_points(published()["verdict"]["margin"])
+    told = words.equivalence_words(published())
+    assert f"Equivalent needs the interval of an exact test within {margin} either way: {said}" in told
 
 
 def test_a_plan_says_what_it_may_ask_and_cost() -> None:
@@ -531,3 +535,13 @@ def test_the_effect_is_told_in_rescues_and_the_margin_beside_what_the_control_fi
     assert said.endswith("The margin of 5 points is 70% of what resample finds.")
     dead = words.effect_words({**results, "paired": {"ring": {**row, "control_rate": 0.02}}})
     assert dead.endswith("more than resample finds at all, so nothing can be equivalent at it.")
+    base = {"primary_metric": "rescue_rate", "margin_asked": 0.05, "control_foretold": 0.0867}
+    half = words.effect_words({"verdict": base, "paired": {"ring": {**row, "margin": 0.0433}}})
+    assert half.endswith(
+        "The margin of 4.33 points, half of the 8.7% that the base group foretells of resample, is 60% of what "
+        "resample finds."
+    )
+    none = words.effect_words({"verdict": base, "paired": {"ring": {**row, "margin": 0.0}}})
+    assert none.endswith(
+        "No base attempt passed, which foretells nothing of resample, so no arm can be called equivalent."
+    )

@@ -3,6 +3,7 @@
     python calibrate.py --out out                              no model calls: saved programs run on more tests
     python calibrate.py --out out --records                    no grading either: what the records alone can say
     python calibrate.py --out out --judge --base-url URL       how well does a model judge rank the same programs
+    python calibrate.py --out out --out out/sql                the curves of several runs in one table and one picture
 
 Fitness is the share of 40 generated tests that a program passes, every test run. The target is one that this fitness
 never saw: the private tests and 20 more generated ones, all or nothing. Both come from the tests that no prompt has
@@ -39,6 +40,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from commands.calibrations import show
 from commands.console import note, say
 from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_remarks
@@ -82,7 +84,7 @@ class Judge(Asked):
 class Args(Judge, Asking):
     """The flags: whose programs are calibrated, and how."""
 
-    out: Path = setting(Path("out"), "the run folder (default: out)", Path)
+    out: list[Path] = setting([], "a run folder (default: out); of several the curves", Path, action="append")
     population: str = setting("all-fail", "tasks (default: all-fail)", choices=("all-fail", "all"))
     arms: list[str] | None = setting(None, "programs of these alone, base and round0 among them (default: all there "
                                      "are)", names, metavar="LIST")  # fmt: skip
@@ -94,6 +96,10 @@ class Args(Judge, Asking):
     seed: int = setting(0, "of the choice of programs (default: 0)", count(0))
     records: bool = setting(False, "run nothing: fitness and passes as recorded")
     json: bool = setting(False, "print calibration.json instead of the tables")
+
+    @property
+    def folder(self) -> Path:
+        return self.out[0] if self.out else Path("out")
 
 
 def flags() -> Flags[Args]:
@@ -126,11 +132,11 @@ class Choice(NamedTuple):
 
 def choose(folder: Folder, args: Args) -> Choice:
     """At most --per-task distinct programs of each task of the population, by a seeded choice."""
-    config = folder.config
+    out, config = args.folder, folder.config
     if "bundle" not in config["identity"]:
-        raise BadInput(f"{args.out} holds no programs but queries: python sql_calibrate.py --reuse --out {args.out}")
+        raise BadInput(f"{out} holds no programs but queries: python sql_calibrate.py --reuse --out {out}")
     if config.get("command", "run.py") != "run.py":
-        raise BadInput(f"{args.out} holds the answers of a judge: name the folder of its run, --out {args.out.parent}")
+        raise BadInput(f"{out} holds the answers of a judge: name the folder of its run, --out {out.parent}")
 
     def attempts() -> Iterator[Attempt]:
         return graded(folder.attempts(), folder.checks(), config)
@@ -169,7 +175,7 @@ def choose(folder: Folder, args: Args) -> Choice:
             )
     if odd := set(args.arms or ()) - known:
         names = ", ".join(sorted(known))
-        raise BadInput(f"{args.out} has no attempts of {', '.join(sorted(odd))}; --arms may name {names}")
+        raise BadInput(f"{out} has no attempts of {', '.join(sorted(odd))}; --arms may name {names}")
     programs = {
         task: sorted(those.values(), key=lambda one: _lot(args.seed, task, one.program))[: args.per_task]
         for task, those in sorted(found.items())
@@ -367,7 +373,7 @@ def settings_of(args: Args) -> Row:
 
 def calibrate(args: Args, choice: Choice) -> int:
     """The fitness against passes that it never saw: fills calibration.json, or leaves it where nothing has changed."""
-    folder = Folder(args.out)
+    folder = Folder(args.folder)
     old = folder.read("calibration.json") or {}
     key = key_of(choice, args, folder.config["identity"]["as_published"])
     if old.get("key") == key:
@@ -375,7 +381,7 @@ def calibrate(args: Args, choice: Choice) -> int:
     graded: list[Graded] = []
     found: Row = {"mode": "records", "tests": "fitness and passes as recorded", "left_out": {}}
     if not args.records:
-        with Log(args.out) as log:
+        with Log(args.folder) as log:
             code = conduct(grade(log, choice, args, graded, found), log, telling="")
         if code != DONE:
             return code
@@ -466,7 +472,7 @@ def judge(args: Args, choice: Choice) -> int:
     asked: dict[str, list[Saved]] = defaultdict(list)
     for task, one in wanted:
         asked[task].append(one)
-    folder = Folder(args.out)
+    folder = Folder(args.folder)
     cards = {task.id: task for task in folder.cards() if task.id in asked}
     codes = {
         (attempt.task_id, attempt.slot): attempt.code
@@ -482,7 +488,7 @@ def judge(args: Args, choice: Choice) -> int:
 
         await each(iter(cards.values()), one, at_once=max(8, args.concurrency))
 
-    answers = Path(args.out) / "judge"
+    answers = Path(args.folder) / "judge"
     with Log(answers, instead=f"ask as before, or rename {answers} to ask this judge beside it") as log:
         code, old = DONE, log.read("config.json")
         if old and log.begun:  # answers of another judge are no answers of this one
@@ -515,7 +521,7 @@ async def _ask_judge(log: Log, args: Args, most: int, walk: Walk) -> None:
         server = await policy.probe()
         identity = _judge_identity(args, server.model)
         log.settle(identity, {})
-        judged_tasks = Folder(args.out).config["data"]
+        judged_tasks = Folder(args.folder).config["data"]
         log.keep(CONFIG, {**config_of(args, "calibrate.py --judge", identity, {}, judged_tasks, server)})
         for line in (*server.facts, *server.warnings):
             note(f"server: {line}")
@@ -566,12 +572,16 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(f"--min-fitness-tests {args.min_fitness_tests}: no more than {FITNESS_TESTS} are used")
     if args.limit is not None and not args.judge:
         parser.error("--limit is how many programs the judge is shown: give it with --judge")
-    folder = Folder(args.out)
+    if len(args.out) > 1 and (args.judge or args.records):
+        parser.error("several --out are shown side by side and nothing is run: leave --judge and --records out")
+    folder = Folder(args.folder)
 
     def work() -> int:
+        if len(args.out) > 1:
+            return show(args.out, args.json)
         choice = choose(folder, args)
         if not choice.counts["chosen"]:
-            note(f"{args.out} has no program on {args.population} tasks, so there is nothing to calibrate")
+            note(f"{args.folder} has no program on {args.population} tasks, so there is nothing to calibrate")
             return DONE
         code = (judge if args.judge else calibrate)(args, choice)
         if code == DONE or (args.judge and is_telling(code, folder.path / "judge")):

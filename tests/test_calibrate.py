@@ -79,9 +79,9 @@ def lay(tmp_path: Path, rows: list[dict[str, Any]], programs: dict[str, list[Any
 def go(tmp_path, monkeypatch, capsys) -> Go:
     monkeypatch.setattr(calibrate, "plot", lambda *what: {})  # drawing takes longer than all the rest
 
-    def command(*argv: str, url: str = "") -> tuple[int, str, str]:
+    def command(*argv: str, url: str = "", out: str = "out") -> tuple[int, str, str]:
         monkeypatch.setenv("OPENAI_BASE_URL", url or "http://127.0.0.1:9/v1")
-        full = ["calibrate.py", "--out", str(tmp_path / "out"), "--workers", "1", *argv]
+        full = ["calibrate.py", "--out", str(tmp_path / out), "--workers", "1", *argv]
         monkeypatch.setattr(sys, "argv", full)
         capsys.readouterr()
         try:
@@ -334,7 +334,7 @@ def test_nothing_to_calibrate_is_no_error(tmp_path: Path, go: Go) -> None:
     lay(tmp_path, [row("t")], {})
     code, _, err = go()
     assert code == 0 and "nothing to calibrate" in err
-    code, _, err = go("--out", str(tmp_path / "none"))
+    code, _, err = go(out="none")
     assert code == 2 and "holds no run" in err
 
 

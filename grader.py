@@ -8,6 +8,9 @@ The promise: an expected output never enters the process that runs the program. 
 for an assert a value as plain data, and everything that judges them runs here or in a clean process that has never
 seen the program. A fault of the machinery is a GraderFault and never a failed test.
 
+    python grader.py --serve      for another program: replies in, grades out, as JSON lines (grading/serve.py); what
+                                  starts it and asks it from a trainer is reward.py
+
 Left out: how an assert is decided (asserts.py, dialogue.py), how a program is kept in (walls.py), how bytes go in and
 out (sandbox.py), where tasks come from (tasks.py), special judges, and any language but Python.
 """
@@ -390,3 +393,28 @@ def _kills_for_want_of_memory() -> int:
             return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
     except OSError:
         return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The grader as a process of its own. The flags are few, since who starts it is another program."""
+    import argparse
+
+    from grading import serve
+
+    parser = argparse.ArgumentParser(
+        "grader.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--serve", action="store_true", required=True, help="JSON lines on stdin and stdout")
+    parser.add_argument("--workers", type=int, help="processes (default: one a core)")
+    parser.add_argument("--as-published", action="store_true", help="grade as the published recipe does")
+    args = parser.parse_args(argv)
+    if args.workers is not None and args.workers < 1:
+        parser.error(f"--workers {args.workers}: give 1 or more")
+    if sys.stdin is None or sys.stdout is None:
+        parser.error("--serve talks over stdin and stdout, and one of them is closed: start it with both")
+    streams = serve.standard_streams()
+    return asyncio.run(serve.serve(lambda: Grader(args.workers, args.as_published), *streams))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

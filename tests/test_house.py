@@ -37,9 +37,10 @@ def tree() -> list[str]:
 TREE = tree()
 OPEN_TO_ALL = {
     "tasksets.task",
+    "tasksets.truth",
     "grading.grade",
     "commands.settings",
-}  # a leaf that says what a word means, and needs nothing
+}  # a leaf that says what a word means, and needs at most another one of them, and faults
 
 DOING = {"session", "commands.sampling", "endpoint", "grader", "grading.sandbox", "grading.walls", "grading.sql"}
 TELLING = [room for room in TREE if room.startswith("telling.")] + ["measure", "stats", "report", "export"]

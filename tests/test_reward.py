@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import functools
 import json
 import os
@@ -212,8 +213,9 @@ def test_ground_truths_are_kept_within_bounds(monkeypatch):
 
 @pytest.mark.slow
 def test_a_reply_of_ten_million_characters(served):
-    assert reward.score("x" * 10_000_000 + "\n" + RIGHT, DOUBLE) == 1.0
-    assert reward.score(RIGHT[:-3] + "#" + "x" * 10_000_000 + "\n```", DOUBLE) in (0.0, 1.0)
+    """The grader reads no reply of more than two million: that is an outcome, and no fault."""
+    long = ["x" * 10_000_000 + "\n" + RIGHT, "x" * 2_000_000 + "\n" + RIGHT]
+    assert [grade["outcome"] for grade in reward.grades(long, [DOUBLE] * 2)] == ["no_code", "pass"]
     assert is_still(served)
 
 
@@ -343,6 +345,7 @@ def below(pid):
 
 
 BUSY = """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started under
 reward.score(RIGHT, DOUBLE)
 {before}
 print(reward._home.grader.process.pid, flush=True)
@@ -370,7 +373,8 @@ def test_whatever_ends_the_trainer_ends_the_grader(number, before):
         process.wait(20)
         assert all(is_gone(each) for each in ours)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 

@@ -30,7 +30,6 @@ import random
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from asking.address import base_url, is_local, url_forms
@@ -42,11 +41,13 @@ from asking.fields import Fields, Messages, Payload, sendable
 from asking.reply import Reply as Reply  # handed on: with Probe and EndpointFault, what a caller has to know by name
 from asking.reply import Unsure, count, read, tokens
 from asking.server import Server, Wire
+from asking.told import Probe as Probe  # handed on, with State and Record
+from asking.told import Record as Record
+from asking.told import State as State
 from faults import EndpointFault as EndpointFault
 from grading.reasoning import ENDS, OPENS
 
 T = TypeVar("T")
-Record = Callable[[Event], object]
 
 BACKOFF = (0.5, 30.0)  # seconds: the longest first wait, and the longest wait at all
 MAX_STRIKES = 20  # failures of one draw while others were being answered; then it is given up
@@ -60,29 +61,6 @@ SILENCE = 1.0  # seconds without an answer to the probe, after which somebody ma
 CONTEXT_NAMES = ("max_model_len", "context_length", "context_window")  # in a list of models
 PROBE = "Reply with the single word: ready"
 AGAIN = "everything answered is saved; repeat the command to continue"
-
-
-@dataclass(frozen=True)
-class Probe:
-    """What is known of the servers before anything is spent; config.json holds it under "server"."""
-
-    model: str
-    served: list[str]  # all models that the servers list
-    server: str  # who made it, in its own words
-    urls: list[str]  # in the form that is served, of the servers that answered
-    facts: list[str]
-    warnings: list[str]
-
-
-@dataclass
-class State:
-    """What a progress bar shows."""
-
-    in_flight: int = 0
-    waiting: int = 0  # between two tries, or at the gate
-    retries: int = 0
-    answered: int = 0
-    last_error: str = ""
 
 
 class Policy:

@@ -1,97 +1,127 @@
-"""What a training run starts from: passing programs as bare rows, with no trace of the swarm in their prompt.
+"""Rows for a trainer, from one run or several: in the columns that it reads, with a card, onto a hub if asked.
 
-Two programs are the same when they differ only in line ends, blanks at the ends of lines and blank lines; another
-comment makes another program. Of equal programs one is kept: the first whose model saw the bare prompt alone, or else
-the first.
+    python export.py --out out                                        prompt and completion for TRL's SFTTrainer
+    python export.py --out out --out out-seed1 --format verl-sft      two runs together, equal programs once
+    python export.py --out out --format grpo --population mixed       tasks and tests for a reward
+    python export.py --out out --per-task 4 --also base,reruns        at most four programs a task; more passes
+    python export.py --out out --push NAME                            and onto a hub, private
 
-The text is the program in a fence, never the reply as it was sampled (attempts.jsonl holds that, under the same slot):
-rows are for supervised fine-tuning and distillation, on_policy or not.
+Formats: rows trl messages pairs verl-sft (a row a program) difficulty grpo verl-rl (a row a task). docs/rows.md names
+each column. The files and their README.md go to OUT/export/FORMAT, or to --to. No call is made and nothing is graded.
 
-Left out: base and noise-run programs, and tasks of which the base group did not fail as a whole.
+Left out: training, and the loaders of the trainers themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypedDict
+if __name__ == "__main__":
+    from commands import interrupt
 
-from commands.settings import Config
-from faults import RecordsError
-from records import dumps
-from swarm import PLAIN, Attempt, Style, bare, fenced, same_program
-from tasksets.task import Task
+    interrupt.at_once()  # Ctrl-C is one line from here on: the imports below take a second
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-class Rescue(TypedDict):
-    """A row of rescued.jsonl; the first six keys as published."""
-
-    task_id: str  # as the task set names it
-    prompt: str  # the bare prompt's text, byte for byte
-    final_text: str  # the program in a code fence
-    reward: int  # 1
-    source: str  # the arm
-    round: int  # from 0
-    completion: str  # final_text again, under the name that trainers read
-    system: str | None  # the system prompt that went before the prompt; null for none
-    rerun: int  # 0
-    particle: int  # from 0
-    seed: int  # that the request was sent with
-    model: str | None  # that wrote it
-    on_policy: bool  # whether the model had seen the bare prompt alone: other rows are off-policy for it and need SFT
-    # or distillation, not an importance ratio
-    revision: str | None  # of the task set; null where it has none
-    licence: str | None  # of the task set; null where it is not known
+from commands.console import complain, note, say
+from commands.flags import Flags
+from commands.settings import count, names, number, setting
+from faults import DONE, Fault
+from rows.card import card, contamination
+from rows.files import placed, suffix, write
+from rows.formats import FORMATS, of_tasks, rewarded
+from rows.found import ALSO, POPULATIONS, Choice, Run
 
 
-def rescues(passing: Iterable[Attempt], config: Config, results: Mapping[str, Any]) -> list[Attempt]:
-    """The passing attempts of the arms on tasks whose whole base group failed, by task, arm, round, particle.
-
-    Which those are the results say (`by_task`): a group that lacks an attempt shows nothing among what passed.
-    """
-    arms = {*config["plan"]["arms"], *(["round0"] if config["identity"]["share_round0"] else [])}
-    failed = {task for task, row in results["by_task"].items() if row["base"] == 0}  # None: the group is not whole
-    ours = [a for a in passing if a.arm in arms and a.rerun == 0 and a.task_id in failed]
-    return sorted(ours, key=lambda attempt: attempt.slot)
+def also(text: str) -> tuple[str, ...]:
+    for name in names(text):
+        if name not in ALSO:
+            raise ValueError(f"{name!r} is none of {', '.join(ALSO)}")
+    return tuple(names(text))
 
 
-def rows(passing: Iterable[Attempt], cards: Iterable[Task], config: Config, results: Mapping[str, Any]) -> str:
-    """JSON lines, one for each distinct passing program of the arms, in the order of task, arm, round, particle.
-
-    passing: at least the attempts of the arms that passed; results: what `measure` made of the same attempts.
-    """
-    identity, tasks = config["identity"], {task.id: task for task in cards}
-    system = PLAIN.system if identity["system"] is None else identity["system"]
-    style = Style(system, identity["no_comments"])
-    found: dict[tuple[str, str], Rescue] = {}
-    for attempt in rescues(passing, config, results):
-        if attempt.task_id not in tasks:
-            raise RecordsError(f"the card of {attempt.task_id} cannot be read: repeat the run, which writes it anew")
-        assert attempt.code is not None  # it passed
-        prompt = bare(tasks[attempt.task_id].shown(), style)
-        text = fenced(attempt.code, "python")
-        row: Rescue = {
-            "task_id": attempt.task_id,
-            "prompt": prompt.messages[-1]["content"],
-            "final_text": text,
-            "reward": 1,
-            "source": attempt.arm,
-            "round": attempt.round,
-            "completion": text,
-            "system": system or None,
-            "rerun": attempt.rerun,
-            "particle": attempt.particle,
-            "seed": attempt.seed,
-            "model": identity["model"],
-            "on_policy": attempt.prompt_sha == prompt.sha(),
-            "revision": identity["revision"],
-            "licence": config["data"]["licence"],
-        }
-        key = attempt.task_id, same_program(attempt.code)
-        if key not in found or (row["on_policy"] and not found[key]["on_policy"]):
-            found.pop(key, None)  # the rows stay in the order of their slots
-            found[key] = row
-    return "".join(dumps(row) + "\n" for row in found.values())
+@dataclass(kw_only=True)
+class Args:
+    out: list[Path] | None = setting(None, "the folder of a run; repeatable (default: out)", Path, action="append",
+                                     metavar="FOLDER")  # fmt: skip
+    format: str = setting("trl", "default: trl", choices=tuple(FORMATS), metavar="NAME")
+    to: Path | None = setting(None, "where the files go (default: OUT/export/FORMAT of the first run)", Path,
+                              metavar="FOLDER")  # fmt: skip
+    per_task: int | None = setting(None, "programs a task, on-policy ones first (default: all)", count(1), metavar="N")
+    also: tuple[str, ...] = setting((), "passes that are no rescues: base, reruns", also, metavar="LIST")
+    population: str = setting("all", "tasks of a row a task: all, all-fail, rescued, mixed (some of the base group "
+                              "passed; default: all)", choices=tuple(POPULATIONS), metavar="NAME")  # fmt: skip
+    held_back: float = setting(0.0, "of the tasks, into a test part, by their id (default: 0)", number(0, 99),
+                               metavar="PERCENT")  # fmt: skip
+    tasks: str | None = setting(None, "the run's own tasks, where the file lies now: for grpo and verl-rl, whose tests "
+                                "the folder does not hold", metavar="FILE")  # fmt: skip
+    push: str | None = setting(None, "a data set on the hub, private unless --public", metavar="NAME")
+    public: bool = setting(False, "for --push: everybody may read it")
 
 
-Format = Callable[[Iterable[Attempt], Iterable[Task], Config, Mapping[str, Any]], str]
-FORMATS: dict[str, Format] = {"rows": rows}
+def flags() -> Flags[Args]:
+    return Flags("export.py", __doc__, Args, rest="flags")
+
+
+def settings(parser: Flags[Args], argv: Sequence[str] | None) -> Args:
+    """The flags, checked against each other."""
+    args = parser.read(argv)
+    paths = [path.resolve() for path in args.out or [Path("out")]]
+    if len(set(paths)) < len(paths):
+        parser.error("a run is named twice: name each --out once")
+    for name, given, fits in (
+        ("--per-task", args.per_task, not of_tasks(args.format)),
+        ("--also", args.also, not of_tasks(args.format)),
+        ("--population", args.population != "all", of_tasks(args.format)),
+        ("--tasks", args.tasks, rewarded(args.format)),
+        ("--public", args.public, args.push),
+    ):
+        if given and not fits:
+            what = "--push" if name == "--public" else f"another format than {args.format}"
+            parser.error(f"{name} is for {what}: leave it out")
+    return args
+
+
+def export(args: Args) -> int:
+    out = args.out or [Path("out")]
+    choice = Choice([Run.read(path) for path in out], args.also, args.per_task, args.population, args.held_back / 100,
+                    args.tasks)  # fmt: skip
+    to = args.to or out[0] / "export" / args.format
+    with placed(to) as new:
+        counts = write(new, args.format, choice)
+        (new / "README.md").write_text(card(args.format, choice, counts), encoding="utf-8")
+    say(told(args, choice, counts, to))
+    if args.push:
+        from rows.push import push
+
+        note(f"{push(to, args.push, args.public)} holds it now")
+    return DONE
+
+
+def told(args: Args, choice: Choice, counts: dict[str, int], to: Path) -> str:
+    """What was written, and how it is read."""
+    kind = suffix(args.format)
+    files = ", ".join(f"{to / part}.{kind} ({number:,} rows)" for part, number in counts.items())
+    lines = [f"{files or f'{to}/train.{kind} (no row)'}"]
+    if not of_tasks(args.format):
+        on = sum(program.on_policy for program in choice.programs)
+        kept = f"{len(choice.programs):,} distinct ones kept, {on:,} of them on-policy"
+        lines.append(f"{len(choice.found):,} passing programs; {kept}")
+    lines += [contamination(choice), ""]
+    loader = "json" if kind == "jsonl" else "parquet"
+    lines.append(f'datasets.load_dataset("{loader}", data_files="{to}/train.{kind}", split="train")')
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0; 2 where a folder, a flag or a task set cannot be used; 5 where the disk is full."""
+    parser = flags()
+    args = settings(parser, argv)
+    try:
+        return export(args)
+    except Fault as why:
+        return complain(why, why.code)
+
+
+if __name__ == "__main__":
+    interrupt.leave(main)

@@ -35,7 +35,6 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-import export
 from commands.console import note, say, wants_colour
 from commands.flags import Flags, text_file
 from commands.folder import config_of, ended, is_telling, note_remarks, note_unreadable, opened, write_down
@@ -49,6 +48,7 @@ from figures.plan import make_plan, wants_full_budget
 from figures.regraded import graded
 from measure import measure
 from records import Folder, Log, dumps
+from rows.found import rescued
 from session import Session, Worker, each
 from swarm import ARMS, Attempt, bare, swarm
 from tasks import Tasks, of_identity
@@ -278,7 +278,7 @@ def tell(args: Args, folder: Folder) -> None:
     else:
         say(text(results, colour=wants_colour(), calibration=calibration, folder=where))
     folder.write_json("results.json", results)
-    folder.write("rescued.jsonl", export.FORMATS["rows"](passing, cards, config, results))
+    folder.write("rescued.jsonl", rescued(passing, cards, config, results))
     folder.write("report.html", page(results, attempts(), cards, config, calibration))
     note_unreadable(folder)
 

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from asking.events import Event
 from asking.fields import Messages
 from asking.reply import Reply, tokens
-from endpoint import Probe, Record, State
+from asking.told import Probe, Record, State
 from tasksets.hub import not_on_a_hub
 from tasksets.task import About, Options, Task, Test
 

@@ -21,13 +21,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import measure as m
-from export import FORMATS
 from figures import climbed, compared, plan
 from figures.hill import EDGES
 from figures.plan import make_plan, plan_digest, wants_full_budget
 from figures.table import Table, tabulate
 from measure import measure
 from records import Folder
+from rows.found import rescued as rescued_rows
 from swarm import Attempt, same_program
 from tasksets.task import Task, Test, card
 from telling.words import noise_words
@@ -162,7 +162,7 @@ def test_rescued_rows_are_the_rows_that_export_writes(codes: list[str | None], t
     conf["data"] = {"licence": None}
     cards = [Task(name, name, "?", "stdio", (Test("1", "1"),)) for name in "ab"]
     results = measure(attempts, conf)
-    rows = FORMATS["rows"]([a for a in attempts if a.passed], cards, conf, results)
+    rows = rescued_rows([a for a in attempts if a.passed], cards, conf, results)
     assert results["rescued_rows"] == results["pooled"]["rows"] == rows.count("\n")
 
 
@@ -178,12 +178,12 @@ def test_a_base_group_that_is_not_whole_gives_no_row() -> None:
     pooled = results["pooled"]
     assert results["rescued_rows"] == pooled["rows"] == pooled["rows_tasks"] == pooled["all_runs"]["rescued"] == 0
     cards = [Task(name, name, "?", "stdio", (Test("1", "1"),)) for name in "ab"]
-    assert FORMATS["rows"]([a for a in attempts if a.passed], cards, conf, results) == ""
+    assert rescued_rows([a for a in attempts if a.passed], cards, conf, results) == ""
     assert "1 of 2 tasks lacks base attempts: no rate and no exported row counts it." in results["warnings"]
     whole = [*attempts, attempt("b", particle=3)]
     results = measure(whole, conf)
     assert results["rescued_rows"] == results["pooled"]["all_runs"]["rescued"] == 1
-    assert FORMATS["rows"]([a for a in whole if a.passed], cards, conf, results).count("\n") == 1
+    assert rescued_rows([a for a in whole if a.passed], cards, conf, results).count("\n") == 1
 
 
 def test_paired_counts_and_the_sharper_control() -> None:
@@ -1245,9 +1245,7 @@ def test_every_key_is_on_the_page_and_every_key_of_the_page_is_in_a_run(tmp_path
     there = {
         "results.json": {path for one in [*made, results] for path in paths(one)},
         "attempts.jsonl": {path for one in full for path in asdict(one)},
-        "rescued.jsonl": set(
-            json.loads(FORMATS["rows"](passing, folder.cards(), folder.config, results).splitlines()[0])
-        ),
+        "rescued.jsonl": set(json.loads(rescued_rows(passing, folder.cards(), folder.config, results).splitlines()[0])),
     }
     for file, found in there.items():
         page = {key.path: re.compile(a_pattern(key.path)) for key in describe.keys_of(file)}

@@ -13,6 +13,7 @@ import pytest
 
 import audit
 import calibrate
+import export
 import report
 import run
 import sql_calibrate
@@ -40,7 +41,7 @@ def test_each_flag_of_the_readme_is_one_of_the_command_that_it_stands_with():
     calls = [call for line in named for call in re.findall(r"python ([\w/]+\.py)([^&]*)", line)]
     assert len(calls) >= 15
     asked = {script for script, rest in calls if re.search(FLAG, rest)}
-    has = {script: flags_of(script) for script in asked | {"report.py"}}
+    has = {script: flags_of(script) for script in asked | {"report.py", "export.py"}}
     for script, rest in calls:
         assert set(re.findall(FLAG, rest)) <= has.get(script, set()), (script, rest)
     alone = set(re.findall(FLAG, re.sub(r"python [\w/]+\.py[^`&\n]*", "", README)))
@@ -56,7 +57,7 @@ def test_the_commands_of_the_readme_parse(capsys):
     commands = [shlex.split(line) for line in PASTE if line.startswith("python ")]
     assert len(commands) >= 9
     parsers = {"run.py": run.flags(), "calibrate.py": calibrate.flags(), "sql_calibrate.py": sql_calibrate.flags()}
-    parsers["audit.py"] = audit.flags()
+    parsers |= {"audit.py": audit.flags(), "export.py": export.flags()}
     for _, script, *argv in commands:
         if script in parsers:
             parsers[script].parse_args([word for word in argv if word != "worst"])

@@ -1,6 +1,7 @@
-"""docs/results.md, made from the types: each key of results.json, attempts.jsonl and rescued.jsonl, and its comment.
+"""docs/results.md and docs/rows.md, made from the types: each key of what a run writes, each column of an export.
 
     python -m tests.support.describe > docs/results.md
+    python -m tests.support.describe rows > docs/rows.md
 
 What a key means stands once, behind its field: `n: int  # tasks`, longer ones on comment lines below it.
 """
@@ -8,6 +9,7 @@ What a key means stands once, behind its field: `n: int  # tasks`, longer ones o
 from __future__ import annotations
 
 import ast
+import sys
 import tokenize
 from collections.abc import Iterator
 from io import StringIO
@@ -15,9 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from figures.plan import SCHEMA_VERSION
+from rows.columns import SCHEMA_VERSION as OF_ROWS
+from rows.formats import FORMATS, columns_of, of_tasks
 
 ROOT = Path(__file__).parents[2]
-TARGET = ROOT / "docs" / "results.md"
+TARGET, TARGET_OF_ROWS = ROOT / "docs" / "results.md", ROOT / "docs" / "rows.md"
 HEAD = f"""# What the files of a run hold
 
 Made from the types of the source by `python -m tests.support.describe > docs/results.md`; a test compares the two, and
@@ -29,6 +33,18 @@ seconds. `<arm>` is one key for each arm, `[]` one entry of a list.
 
 `schema_version`, here {SCHEMA_VERSION}, is that of results.json, calibration.json and plan.json: it goes up when a key
 is added, goes, or changes its meaning.
+"""
+
+
+HEAD_OF_ROWS = f"""# The columns of each format
+
+Made from the types of the source by `python -m tests.support.describe rows > docs/rows.md`; a test compares the two,
+and both with what `python export.py --format NAME` really writes.
+
+A column has one type in every file. Nothing is null: text that is not known is empty. `[]` is one entry of a list.
+`schema_version`, here {OF_ROWS}, goes up when a column is added, goes, or changes its meaning. No format holds a prompt
+that a swarm wrote; hidden tests are in `ground_truth` alone. The splits `train` and `test` are files of these names; a
+task is in one of them, and `--held-back` says how many are in the second.
 """
 
 
@@ -126,7 +142,7 @@ RESULTS = Types(ROOT / "figures" / "results.py")
 FILES = {
     "results.json": (RESULTS, "Results"),
     "attempts.jsonl": (Types(ROOT / "swarm.py"), "Attempt"),
-    "rescued.jsonl": (Types(ROOT / "export.py"), "Rescue"),
+    "rescued.jsonl": (Types(ROOT / "rows" / "columns.py"), "Rescue"),
 }
 LINES = {"attempts.jsonl": "A line an attempt.", "rescued.jsonl": "A line a distinct passing program of the arms."}
 
@@ -150,5 +166,26 @@ def page() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+COLUMNS = Types(ROOT / "rows" / "columns.py")
+
+
+def columns(name: str) -> list[Key]:
+    """The columns of a format, those of its own before what it shares with others."""
+    keys = list(COLUMNS.keys(columns_of(name).__name__))
+    shared = {key.path for base in ("Origin", "Passes") for key in COLUMNS.keys(base)}
+    return sorted(keys, key=lambda key: key.path in shared)
+
+
+def page_of_rows() -> str:
+    parts = [HEAD_OF_ROWS]
+    for name in FORMATS:
+        kind = "parquet" if name.startswith("verl-") else "jsonl"
+        parts.append(f"## {name}\n\nA row a {'task' if of_tasks(name) else 'program'}, in `.{kind}`.\n")
+        parts.append("| column | holds | what |\n|---|---|---|")
+        parts += [f"| `{key.path}` | {key.type} | {key.said} |" for key in columns(name)]
+        parts.append("")
+    return "\n".join(parts).rstrip() + "\n"
+
+
 if __name__ == "__main__":
-    print(page(), end="")
+    print(page_of_rows() if sys.argv[1:] == ["rows"] else page(), end="")

@@ -11,12 +11,16 @@ By hand, with the revisions that are pinned (a folder stands for all files in it
         google-research-datasets/mbpp full=FOLDER
     HF_ENDPOINT=http://127.0.0.1:8766 HF_HOME=$(mktemp -d) python run.py --tasks mbpp-bundle --plan
 
-Left out: tokens, branches other than `main`, uploads, pages of a long listing.
+It also takes what is pushed: a data set is created at its first push, and `pushed` holds its files. A hub with
+`refuses` answers each push with that status.
+
+Left out: branches other than `main`, large files, pages of a long listing; a token is noted and not checked.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import contextlib
 import json
 import sys
@@ -45,6 +49,10 @@ class Hub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
         self.repos = repos
         self.requests: list[str] = []
+        self.private: dict[str, bool] = {}  # data set -> whether it is
+        self.pushed: dict[str, bytes] = {}  # file of a data set, "NAME/FILE" -> what it holds
+        self.tokens: set[str | None] = set()  # that pushes came with
+        self.refuses: int | None = None
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
 
@@ -58,10 +66,61 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.answer(body=True)
 
+    def do_POST(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.server.requests.append(f"POST {path}")
+        self.server.tokens.add(self.headers.get("Authorization"))
+        size = int(self.headers.get("Content-Length") or 0)
+        content = self.rfile.read(size) if size else self.chunked()
+        if self.server.refuses:
+            return self.send({"error": "no"}, True, self.server.refuses)
+        if path == "/api/repos/create":
+            asked = json.loads(content)
+            name = "/".join(filter(None, [asked.get("organization") or "me", asked["name"]]))
+            self.server.private.setdefault(name, asked.get("visibility") == "private" or asked.get("private") is True)
+            return self.send({"url": f"{self.server.url}/datasets/{name}", "id": name, "name": name}, True)
+        if path == "/api/validate-yaml":  # the head of a card
+            return self.send({"errors": [], "warnings": []}, True)
+        if "/preupload/" in path:
+            files = json.loads(content)["files"]
+            told = [{"path": file["path"], "uploadMode": "regular", "shouldIgnore": False} for file in files]
+            return self.send({"files": told, "commitOid": "0" * 40}, True)
+        name = path.split("/datasets/")[1].split("/commit/")[0]
+        for line in content.splitlines():
+            row = json.loads(line)
+            if row["key"] == "file":
+                self.server.pushed[f"{name}/{row['value']['path']}"] = base64.b64decode(row["value"]["content"])
+            elif row["key"] == "deletedFile":
+                del self.server.pushed[f"{name}/{row['value']['path']}"]
+        at = f"{self.server.url}/datasets/{name}/commit/1"
+        self.send({"commitUrl": at, "commitOid": "1" * 40, "pullRequestUrl": None}, True)
+
+    def chunked(self) -> bytes:
+        parts = []
+        while size := int(self.rfile.readline(), 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    def pushed(self, path: str, body: bool) -> None:
+        """What a push asks before it: which files there are."""
+        name = next((each for each in self.server.private if f"/datasets/{each}/" in f"{path}/"), "")
+        files = {file.removeprefix(f"{name}/"): data for file, data in self.server.pushed.items() if name in file}
+        if "/tree/" in path:
+            told = [{"type": "file", "path": file, "size": len(data), "oid": "0"} for file, data in files.items()]
+            return self.send(told, body)
+        siblings = [{"rfilename": file} for file in files]
+        self.send(
+            {"id": name, "sha": "1" * 40, "siblings": siblings, "tags": [], "private": self.server.private[name]}, body
+        )
+
     def answer(self, body: bool) -> None:
         path = unquote(urlsplit(self.path).path)
         self.server.requests.append(f"{self.command} {path}")
         name = next((name for name in self.server.repos if f"/datasets/{name}/" in f"{path}/"), None)
+        if name is None and self.server.private:
+            return self.pushed(path, body)
         if name is None:
             return self.refuse("RepoNotFound", "Repository not found", body)
         repo = self.server.repos[name]

@@ -27,7 +27,7 @@ DECIDES = ("id", "kind", "setup", "functions", "prelude", "timeout")
 
 def decides(task: Task) -> tuple[object, ...]:
     """All that a grader reads of a task: whatever is added to Task is here, or named as of no concern to it."""
-    of_no_concern = {"title", "statement", "spare", "tags", "reference"}
+    of_no_concern = {"title", "statement", "spare", "tags", "reference", "references", "incorrect"}
     assert {each.name for each in fields(Task)} == {*DECIDES, "visible", "hidden"} | of_no_concern
     tests = [[(test.input, test.output) for test in side] for side in (task.visible, task.hidden)]
     return (*(getattr(task, name) for name in DECIDES), *tests)

@@ -32,10 +32,10 @@ def compare_with_runs(runs: ArrayLike, arm: ArrayLike, level: float = 0.95) -> C
     """The arm less the mean of the control's runs, 0/1 data paired by task; with one run `compare_paired`.
 
     Two-sided p: twice the smaller tail of the arm's count, each side thus at half of its level. Exact size at the
-    nominal .05 with two runs and three, tasks of one rate of 1 to 50%: at most .044 at 60 tasks and .047 at 220.
+    nominal .05 with two runs, tasks of one rate of 1 to 50%: at most .035 at 60 tasks and .042 at 220.
 
-    Interval: Bonett and Price's, carried over to several runs. Two tasks are added at either end, one deviation less
-    far the more runs there are: +-sqrt((1 + 1/k) / 2). Exact coverage of the nominal 95%, with two runs and three, task
+    Interval: Bonett and Price's, carried over to several runs. Two tasks are added, one at either end: at
+    +-sqrt((1 + 1/k) / 2), the nearer the more runs there are. Exact coverage of the nominal 95%, with two runs and three, task
     rates as the published runs have them, effects up to four times the odds or 10 points: .951 to .988 at 60 tasks,
     .951 to .963 at 220.
 

@@ -13,13 +13,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TypedDict
 
 import numpy as np
 
 import stats
 from figures.counted import incomplete, unfinished
 from figures.numbers import mean, ratio, rounded
-from figures.plan import ALPHA, CONTROL, LEVEL, foretold, margin_in_force, margins, primary_metric
+from figures.plan import (
+    ALL_RUNS,
+    ALPHA,
+    CONTROL,
+    LEVEL,
+    against,
+    foretold,
+    margin_in_force,
+    margins,
+    primary_metric,
+)
 from figures.results import Against, Clears, Noise, Paired, PerSample, Power, StoppedRate, Verdict
 from figures.said import UNFINISHED, departures, sentence
 from figures.table import Bools, Floats, Play, Table
@@ -44,19 +55,26 @@ def _same(pair: tuple[Floats, Floats], margin: float) -> stats.Equivalence:
     return stats.Equivalence(False, stats.Interval(math.nan, math.nan))
 
 
-def _family_of_tests(pairs: Mapping[str, tuple[Floats, Floats]], margin: float) -> dict[str, tuple[Against, int, int]]:
-    """Each arm against the control, Holm-adjusted over the arms, and the tasks on which the one alone is above.
+Pairs = Mapping[str, tuple[Floats, Floats]]  # arm -> values a task of the control (also of its runs) and of the arm
 
-    pairs: arm -> (control, arm), values a task.
-    """
-    compared = {arm: stats.compare_paired(control, own, level=LEVEL) for arm, (control, own) in pairs.items()}
+
+def _family_of_tests(pairs: Pairs, margin: float) -> dict[str, tuple[Against, stats.Comparison]]:
+    """Each arm against the control, Holm-adjusted over the arms. Against several runs of it (k, n_tasks) the first one
+    alone decides what is equivalent: the exact test of that knows two arms."""
+    compared = {
+        arm: stats.compare_with_runs(control, own, level=LEVEL)
+        if control.ndim > 1
+        else stats.compare_paired(control, own, level=LEVEL)
+        for arm, (control, own) in pairs.items()
+    }
     tested = [arm for arm, got in compared.items() if not math.isnan(got.p_value)]
     adjusted = dict(zip(tested, stats.holm([compared[arm].p_value for arm in tested]), strict=True))
-    out: dict[str, tuple[Against, int, int]] = {}
+    out: dict[str, tuple[Against, stats.Comparison]] = {}
     for arm, got in compared.items():
-        same = _same(pairs[arm], margin)
+        found, own = pairs[arm]
+        same = _same((found[0] if found.ndim > 1 else found, own), margin)
         p_holm = float(adjusted.get(arm, math.nan))
-        control = float(np.mean(pairs[arm][0])) if got.n else math.nan
+        control = float(np.mean(found)) if got.n else math.nan
         row: Against = {
             "delta": got.delta,
             "interval": [got.lo, got.hi],
@@ -68,39 +86,50 @@ def _family_of_tests(pairs: Mapping[str, tuple[Floats, Floats]], margin: float) 
             "control_rate": control,
             "verdict": stats.verdict(got, p_holm, same.equivalent, control=control),
         }
-        out[arm] = row, got.n_b_only, got.n_a_only
+        out[arm] = row, got
     return out
 
 
 def paired(table: Table) -> dict[str, Paired]:
-    """Rescue rate of each arm against the control on the same tasks: exact test, Holm, verdict at the margin."""
+    """Rescue rate of each arm against the control on the same tasks: exact test, Holm, verdict at the margin. Beside it
+    the same against all runs of the control, where there are re-runs that might as well have been the arm's."""
     if not table.controlled:
         return {}
     margin = margin_of(table, "rescue_rate")
     finished, runs = table.rescues_of_runs()
+    sharper: dict[str, tuple[Against, stats.Comparison]] = {}
+    if len(runs) > 1 and not table.share_round0:  # a round that the arm shares with one run makes that one no other
+        use = {arm: finished & table.plays[arm].done for arm in table.others}
+        sharper = _family_of_tests(
+            {
+                arm: (
+                    np.array([play.rescued[use[arm]] for play in table.control_runs], dtype=float),
+                    table.plays[arm].rescued[use[arm]].astype(float),
+                )
+                for arm in table.others
+            },
+            margin,
+        )
     out: dict[str, Paired] = {}
-    for arm, (row, arm_only, resample_only) in _family_of_tests(
-        {arm: table.rescues(arm) for arm in table.others}, margin
-    ).items():
+    for arm, (row, got) in _family_of_tests({arm: table.rescues(arm) for arm in table.others}, margin).items():
+        reach = stats.equivalence_reach(row["n"], margin, ALPHA)
         out[arm] = {
             **row,
-            "n_arm_only": arm_only,
-            "n_resample_only": resample_only,
-            "equivalent_up_to": stats.equivalence_reach(row["n"], margin, ALPHA),
+            "n_arm_only": got.n_b_only,
+            "n_resample_only": got.n_a_only,
+            "equivalent_up_to": reach,
             "vs_all_resample": None,
         }
-        if len(runs) > 1:
-            use = finished & table.plays[arm].done
-            control = np.mean([play.rescued[use] for play in table.control_runs], axis=0)
-            got = stats.compare_paired(control, table.plays[arm].rescued[use].astype(float), level=LEVEL)
-            out[arm]["vs_all_resample"] = {
-                "runs": len(runs),
-                "delta": got.delta,
-                "interval": [got.lo, got.hi],
-                "p": got.p_value,
-                "n": got.n,
-            }
+        if arm in sharper:
+            against, _ = sharper[arm]
+            out[arm]["vs_all_resample"] = {**against, "runs": len(runs), "equivalent_up_to": reach}
     return out
+
+
+def decides(table: Table) -> int:
+    """How many runs of the control the verdict compares with: all, where re-runs were planned for that, else one."""
+    planned = table.plan is None or table.plan.get("against") == ALL_RUNS  # an older plan names the first run
+    return len(table.control_runs) if planned and against(table.config) == ALL_RUNS else 1
 
 
 def _rate_per_draw(play: Play, use: Bools) -> Floats:
@@ -132,6 +161,7 @@ def per_sample(table: Table) -> dict[str, PerSample]:
             "samples": int(play.drawn[use].sum()),
             "n": int(use.sum()),
             "reason": None,
+            **_passes_again(table, play, use),
         }
         if arm in tests:
             out[arm]["paired"] = tests[arm][0]
@@ -139,6 +169,35 @@ def per_sample(table: Table) -> dict[str, PerSample]:
             out[arm]["paired"] = None
             out[arm]["reason"] = "the control stopped at its first pass" if table.controlled else "no control"
     return out
+
+
+class _Again(TypedDict):
+    passes_after_first: int
+    repeats: int
+
+
+def _passes_again(table: Table, play: Play, use: Bools) -> _Again:
+    """Passes that came when the task had one in an earlier round, which a particle may have been shown; and those of
+    them that are the same program as such a one."""
+    later = (
+        use
+        & (play.passes > 0).any(axis=1)
+        & (
+            play.passes.sum(axis=1)
+            > np.take_along_axis(play.passes, np.minimum(play.first, table.rounds - 1)[:, None], axis=1)[:, 0]
+        )
+    )
+    passes = repeats = 0
+    for task in np.flatnonzero(later):
+        seen: set[int] = set()
+        for row in play.row[task]:
+            hit = row[row >= 0]
+            programs = table.columns.program[hit[table.columns.passed[hit]]].tolist()
+            if seen:
+                passes += len(programs)
+                repeats += sum(program in seen for program in programs)
+            seen.update(programs)
+    return {"passes_after_first": passes, "repeats": repeats}
 
 
 def _rate_interval(rate: Floats) -> stats.Interval:
@@ -236,10 +295,19 @@ def power(table: Table) -> dict[str, Power]:
     return out
 
 
+def is_late(table: Table) -> bool:
+    """Whether something is owed that the verdict looks at."""
+    owing = incomplete(table)
+    return unfinished(owing) or (decides(table) > 1 and any(row["tasks"] for row in owing["noise_runs"]))
+
+
 def by_primary_metric(table: Table) -> dict[str, Against]:
     """The comparisons that the verdicts are drawn from."""
     if primary_metric(table.config) == "rescue_rate":
-        return dict(paired(table))
+        rows = paired(table)
+        if decides(table) > 1:
+            return {arm: sharper for arm, row in rows.items() if (sharper := row["vs_all_resample"])}
+        return dict(rows)
     return {arm: against for arm, row in per_sample(table).items() if (against := row.get("paired"))}
 
 
@@ -250,7 +318,7 @@ def verdict(table: Table) -> Verdict:
     rows = by_primary_metric(table)
     words = {arm: row["verdict"] for arm, row in rows.items()}
     why = departures(table, metric, asked)
-    late = unfinished(incomplete(table))
+    late = is_late(table)
     if late:  # what is finished first is no fair choice, and whoever may stop when it looks well will see it look well
         why.append(UNFINISHED)
     compared = any(row["n"] for row in rows.values())
@@ -259,6 +327,7 @@ def verdict(table: Table) -> Verdict:
         "margin": margin,
         "margin_asked": asked,
         "control_foretold": control_foretold(table, metric),
+        "against_runs": decides(table),
         "planned": table.plan is not None and not why,
         "exploratory": why,
         "arms": words,

@@ -68,7 +68,7 @@ def incomplete(table: Table) -> Incomplete:
 
 
 def unfinished(owing: Incomplete) -> bool:
-    """Whether the base group or an arm still owes an attempt; re-runs of the control decide nothing."""
+    """Whether the base group or an arm still owes an attempt, re-runs of the control apart."""
     return bool(owing["base_tasks"] + sum(row["tasks"] for row in owing["arms"].values()))
 
 

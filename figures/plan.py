@@ -3,8 +3,9 @@
     plan = make_plan(config, n_tasks)       plan.json, before the first sample
     plan_digest(plan)                       what config.json keeps of it
 
-The primary metric is the rescue rate; for the positive control (mbpp-bundle), which runs its full budget, the passes
-per sample. Stopping at the first pass inflates passes per draw, so where arms stop there is no per-sample rate.
+The primary metric is the rescue rate, on the positive control (mbpp-bundle) too: a particle that is shown a program
+that passes and writes it again gains nothing by it. Passes per sample count it again, and are told beside, where full
+budgets give them; with --as-published they are what full budgets of that set are judged by.
 
 Pure. Left out: applying the rule (measure.py), the tests it names (stats.py), when a plan is written (run.py).
 """
@@ -32,6 +33,7 @@ METRICS = {
     "per_sample": "per-sample pass rate: passes over samples on each task, over full budgets",
 }
 MARGIN = {"rescue_rate": 0.05, "per_sample": 0.01}  # smallest difference worth acting on, as a fraction
+FIRST_RUN, ALL_RUNS = "the first run", "all runs"  # of the control, that the arms are compared with
 OF_CONTROL = 0.5  # the most that a margin may be of what the base group foretells of the control
 # What the power of a plan assumes, from the published runs: the share of all-fail tasks on which two arms disagree (.07
 # to .10), and the deviation of the per-sample difference from task to task ([.24, 1.63] points at 174 tasks).
@@ -40,20 +42,28 @@ PLAN_SAMPLE_SD = 0.047
 
 
 def wants_full_budget(tasks: str, as_published: bool) -> bool:
-    """Whether arms go on after their first pass where --full-budget does not say: where the metric needs it."""
+    """Whether arms go on after their first pass where --full-budget does not say: where the climb is looked at."""
     return tasks == POSITIVE_CONTROL and not as_published
 
 
 def primary_metric(config: Config) -> str:
-    """`per_sample` where the positive control runs its full budget, `rescue_rate` everywhere else."""
-    full = config["identity"]["tasks"] == POSITIVE_CONTROL and config["plan"]["full_budget"]
-    return "per_sample" if full else "rescue_rate"
+    """`per_sample` where the positive control runs its full budget as published, `rescue_rate` everywhere else."""
+    identity = config["identity"]
+    full = identity["tasks"] == POSITIVE_CONTROL and config["plan"]["full_budget"]
+    return "per_sample" if full and identity.get("as_published") else "rescue_rate"
 
 
 def margins(config: Config) -> dict[str, float]:
     """The margins that are asked for, as fractions: --margin speaks of the primary metric."""
     said = config["plan"]["margin"]
     return MARGIN if said is None else {**MARGIN, primary_metric(config): float(said) / 100}
+
+
+def against(config: Config) -> str:
+    """Which runs of the control the arms are compared with: all, where its re-runs are no less than the first one."""
+    due = Settings.of(config)
+    several = due.noise_runs and CONTROL in due.arms and not due.share_round0
+    return ALL_RUNS if several and primary_metric(config) == "rescue_rate" else FIRST_RUN
 
 
 def foretold(histogram: Sequence[int], draws: int) -> float:
@@ -97,7 +107,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
     largest = sum(stages.values())
     compared = due.compared
     family = len(compared)
-    exact = metric == "rescue_rate"
+    exact, several = metric == "rescue_rate", against(config) == ALL_RUNS
     return {
         "schema_version": SCHEMA_VERSION,
         "written": None,
@@ -115,20 +125,28 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
         "metric_text": METRICS[metric],
         "margin": margin,
         "control": CONTROL if CONTROL in due.arms else None,
+        "against": against(config),
         "arms": list(due.arms),
         "family": compared,
         "rule": {
             "unit": "task",
             "level": LEVEL,
             "alpha": ALPHA,
-            "test": "exact McNemar" if exact else "sign flip",
-            "interval": "Bonett-Price" if exact else "percentile bootstrap over tasks",
+            "test": f"exact permutation, within a task, of which of {due.noise_runs + 2} runs is the arm's"
+            if several
+            else "exact McNemar"
+            if exact
+            else "sign flip",
+            "interval": ("Bonett-Price" + (", carried over to several runs" if several else ""))
+            if exact
+            else "percentile bootstrap over tasks",
             "adjust": "holm",
             "better": "interval above 0 and Holm-adjusted p under alpha",
             "worse": "interval below 0 and Holm-adjusted p under alpha",
             "equivalent": "neither, the interval of equivalence lies inside the margin on both sides, and the other "
             "one holds 0 and lies above an arm that finds nothing",
             "equivalence": "Tango's score, at a quantile that keeps the error under alpha for every discordance"
+            + (f", against the first run of {CONTROL}" if several else "")
             if exact
             else "percentile bootstrap over tasks and two more, one at either extreme",
             "margin": f"the smaller of {in_points(margin)} and half of what the base group foretells of {CONTROL}: its "
@@ -138,9 +156,9 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
             "of two alone rescued, in the order of asking; a verdict takes 2 x arms / alpha times the stake, and holds "
             "however often it is looked at",
             "text": (
-                f"Each of {', '.join(compared)} against {CONTROL} on the tasks that both finished, by "
-                f"{METRICS[metric].split(':')[0]}. Better or worse: the {LEVEL:.0%} interval of the paired difference "
-                f"excludes 0 and its p-value, Holm-adjusted over {plural(family, 'comparison')}, "
+                f"Each of {', '.join(compared)} against {_runs_text(due.noise_runs + 1 if several else 1)} finished, "
+                f"by {METRICS[metric].split(':')[0]}. Better or worse: the {LEVEL:.0%} interval of the paired "
+                f"difference excludes 0 and its p-value, Holm-adjusted over {plural(family, 'comparison')}, "
                 f"is under {ALPHA:g}. Else equivalent: the interval of the test of equivalence lies within the margin "
                 "either way, and the other one holds 0 and leaves no room for an arm that finds nothing. The margin is "
                 f"{in_points(margin)}, or half of what the base group foretells of {CONTROL} if that is less. "
@@ -175,6 +193,14 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
         "settings": dict(config["plan"]),
         "amendments": [],
     }
+
+
+def _runs_text(runs: int) -> str:
+    return (
+        f"{CONTROL} on the tasks that both"
+        if runs == 1
+        else f"the mean of {runs} runs of {CONTROL} on the tasks that all"
+    )
 
 
 def _planned_power(metric: str, n: int, effect: float, family: int) -> dict[str, float]:

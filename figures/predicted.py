@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import math
 
-from figures.compared import by_primary_metric
-from figures.counted import incomplete, unfinished
+from figures.compared import by_primary_metric, is_late
 from figures.results import Prediction
 from figures.said import came_first
 from figures.table import Table
@@ -25,7 +24,7 @@ def predictions(table: Table) -> dict[str, Prediction]:
     if not said:
         return {}
     first = (table.plan or {}).get("settings", {}).get("predict") or {} if came_first(table) else {}
-    rows, late = by_primary_metric(table), unfinished(incomplete(table))
+    rows, late = by_primary_metric(table), is_late(table)
     out: dict[str, Prediction] = {}
     for arm, points in said.items():
         row = rows.get(arm)

@@ -121,6 +121,7 @@ class Verdict(TypedDict):
     margin_asked: NotRequired[float]  # fraction: the smallest difference worth acting on; absent in older files
     control_foretold: NotRequired[float | None]  # fraction: what the base group foretells of the control, by its fit; 0
     # where no base attempt passed; null without a task, absent in older files
+    against_runs: NotRequired[int]  # runs of the control that the arms are compared with; absent in older files
     planned: bool  # whether the plan came first and nothing in it has changed
     exploratory: list[str]  # sentences: why the verdict is exploratory; empty where planned
     arms: dict[Arm, Word]  # what each other arm is; empty where nothing was compared
@@ -175,19 +176,19 @@ class Against(TypedDict):
     verdict: Word  # better, worse, equivalent, inconclusive
 
 
-class AgainstAll(TypedDict):
+class AgainstAll(Against):
+    """An arm against the mean of all runs of the control: an exact test of which of a task's runs is the arm's."""
+
     runs: int  # runs of the control
-    delta: float | None  # fraction: the arm less the mean of these runs; null without a task
-    interval: Pair  # fraction: of delta; null where it has no width to measure
-    p: float | None  # of the sign-flip test; null without a task
-    n: int  # tasks that all of them finished
+    equivalent_up_to: int | None  # as that of the arm against the first run, which decides what is equivalent
 
 
 class Paired(Against):
     n_arm_only: int  # tasks that the arm alone rescued
     n_resample_only: int  # tasks that the control alone rescued
     equivalent_up_to: int | None  # tasks on which they may disagree and be shown equivalent; null where none show it
-    vs_all_resample: AgainstAll | None  # against the mean of all runs of the control; null under two runs
+    vs_all_resample: AgainstAll | None  # against the mean of all runs of the control; null under two runs, and where
+    # the arms share a round with one of them
 
 
 class WatchedArm(TypedDict):
@@ -214,6 +215,9 @@ class PerSample(TypedDict):
     passes: NotRequired[int]  # attempts that passed; absent where the arm stopped
     samples: NotRequired[int]  # attempts drawn; absent where the arm stopped
     n: NotRequired[int]  # tasks on which the arm owes nothing; absent where it stopped
+    passes_after_first: NotRequired[int]  # attempts that passed in a round after the first one with a pass, which they
+    # may have been shown; absent where the arm stopped, and in older files
+    repeats: NotRequired[int]  # attempts of them with the program of an earlier round's pass; absent likewise
     paired: NotRequired[Against | None]  # against the control; null where that stopped or is none; absent for the
     # control itself, and where the arm stopped
 

@@ -112,7 +112,7 @@ class Table:
         due = Settings.of(self.config)
         self.base_samples, self.particles, self.rounds = due.base_samples, due.particles, due.rounds
         self.arms, self.others, self.full_budget, self.band = due.arms, due.others, due.full_budget, due.band
-        self.controlled = CONTROL in due.arms
+        self.controlled, self.share_round0 = CONTROL in due.arms, due.share_round0
         self.base = self._play("base", 0, 1, due.base_samples, stop=False)
         self.best_base = at(self.columns.fitness, self.base.row, 0.0).max(axis=(1, 2), initial=0.0)
         self.all_fail = self.base.done & ~self.base.rescued

@@ -227,7 +227,7 @@ def _arms(r: Results) -> list[str]:
     given_to_each, *notes = words.budget_words(r)
     said = (
         f"{given_to_each}, paired by task. The column “only : only” holds the tasks that this arm alone, and {CONTROL} "
-        f"alone, rescued. {' '.join(notes)}"
+        f"alone, rescued. {f'Against {mean} ' if (mean := words.runs_words(r)) else ''}{' '.join(notes)}"
     )
     numbers = _numbers(
         tables.first_passes(r),

@@ -91,12 +91,14 @@ VERDICT = Column("verdict", "verdict")
 def rescues(r: Results) -> Table | None:
     """By the rate of rescued tasks; with verdicts where the plan draws them from it."""
     primary, rows = r["verdict"]["primary_metric"] == "rescue_rate", []
+    judged = words.comparisons(r) if primary else {}
     for arm, row in r["intervals"].items():
         line: list[Cell] = [arm, of(row["rescued"], row["n"]), estimate(row["rate"], row["wilson"])]
         if (pair := r["paired"].get(arm)) and pair["n"]:
             mine, theirs = pair["n_arm_only"], pair["n_resample_only"]
-            line += [difference(pair), Short(f"{mine} : {theirs}", f"{mine}:{theirs}")]
-            line += [p_text(pair["p_holm"]), pair["verdict"] if primary else ""]
+            by = judged.get(arm) or pair  # against all runs of the control, where the plan says so
+            line += [difference(by), Short(f"{mine} : {theirs}", f"{mine}:{theirs}")]
+            line += [p_text(by["p_holm"]), by["verdict"] if primary else ""]
         rows.append(line)
     only, rate = Column("only : only", short="only"), Column("rate", "estimate")
     head: Head = ["arm", "rescued", rate, AGAINST, only, "Holm p", VERDICT]
@@ -117,7 +119,8 @@ def per_sample(r: Results) -> Table | None:
             line += [difference(pair, 2), p_text(pair["p_holm"]), pair["verdict"] if primary else ""]
         rows.append(line)
     head: Head = ["arm", "passes", Column("a sample", "estimate"), AGAINST, "Holm p", VERDICT]
-    return table(f"Per-sample pass rate, points [{CONFIDENCE} interval]", head, rows, [words.SPARSE], ["Holm p"])
+    notes = [note for note in (words.SPARSE, words.repeats_words(r)) if note]
+    return table(f"Per-sample pass rate, points [{CONFIDENCE} interval]", head, rows, notes, ["Holm p"])
 
 
 def first_passes(r: Results) -> Table | None:
@@ -188,8 +191,19 @@ def stopped(r: Results) -> Table | None:
 
 def all_resample(r: Results) -> Table | None:
     pairs = {arm: row for arm, pair in r["paired"].items() if (row := pair["vs_all_resample"])}
-    rows = [[arm, row["runs"], row["n"], difference(row), p_text(row["p"])] for arm, row in pairs.items()]
-    head: Head = ["arm", "runs", "tasks", Column("difference", "estimate"), "p"]
+    rows = [
+        [
+            arm,
+            row["runs"],
+            row["n"],
+            difference(row),
+            p_text(row["p"]),
+            p_text(row.get("p_holm")),
+            row.get("verdict", ""),
+        ]
+        for arm, row in pairs.items()
+    ]
+    head: Head = ["arm", "runs", "tasks", Column("difference", "estimate"), "p", "Holm p", "verdict"]
     return table(f"Against the mean of every run of {CONTROL}, points", head, rows)
 
 

@@ -131,7 +131,8 @@ def _arms_text(r: Results, paper: Paper) -> list[str]:
     lines += paper.table(tables.rescues(r))
     paired = any(row["n"] for row in r["paired"].values())
     only = f" only: rescued by this arm alone : by {CONTROL} alone." if paired else ""
-    return lines + paper.wrap(f"Points [{words.CONFIDENCE} interval].{only}")
+    mean = f" Minus {mean}" if (mean := words.runs_words(r)) else ""
+    return lines + paper.wrap(f"Points [{words.CONFIDENCE} interval].{only}{mean}")
 
 
 def _verdict_text(r: Results, paper: Paper) -> list[str]:

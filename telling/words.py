@@ -87,6 +87,17 @@ SPARSE = (
     "is called better or worse without its exact p."
 )
 
+
+def repeats_words(r: Results) -> str:
+    """How many passes may be of a program that was shown; empty where no pass came after one of its task."""
+    told = [
+        f"{arm} {later:,} of {row['passes']:,} ({row['repeats']:,} the same program)"
+        for arm, row in r["per_sample"].items()
+        if (later := row.get("passes_after_first", 0))
+    ]
+    return f"Passes in a round after the first one with a pass of their task: {listed(told)}." if told else ""
+
+
 # ── sentences, in the order of a report ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -183,7 +194,15 @@ def comparisons(r: Results) -> dict[str, Against]:
     rows: Mapping[str, Against | None] = r["paired"]
     if r["verdict"]["primary_metric"] == "per_sample":
         rows = {arm: row.get("paired") for arm, row in r["per_sample"].items()}
+    elif r["verdict"].get("against_runs", 1) > 1:
+        rows = {arm: row["vs_all_resample"] for arm, row in r["paired"].items()}
     return {arm: row for arm, row in rows.items() if row and row["n"]}
+
+
+def runs_words(r: Results) -> str:
+    """What the arms are compared with, where that is more than one run of the control."""
+    several = r["verdict"].get("against_runs", 1)
+    return f"{CONTROL}: the mean of its {several} runs, where a verdict is drawn." if several > 1 else ""
 
 
 def effect_words(r: Results) -> str:
@@ -196,7 +215,9 @@ def effect_words(r: Results) -> str:
         lo, hi = row["interval"]
         if lo is not None and hi is not None:
             told.append(f"{arm} {_more(lo * row['n'])} to {_more(hi * row['n'])} of {row['n']:,}")
-    effect = f"In rescues, {CONFIDENCE}: {listed(told)}." if told else ""
+    several = r["verdict"].get("against_runs", 1)
+    mean = f", against the mean of {several} runs of {CONTROL}" if several > 1 else ""
+    effect = f"In rescues, {CONFIDENCE}{mean}: {listed(told)}." if told else ""
     return f"{effect} {_margin_words(r, next(iter(rows.values())))}".strip()
 
 

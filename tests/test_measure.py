@@ -899,11 +899,13 @@ def test_the_plan_says_what_will_be_concluded_and_with_what_power() -> None:
     assert plan["population"]["median_rating"] == 1900.0
 
 
-def test_the_positive_control_is_judged_by_its_per_sample_rate() -> None:
+def test_the_positive_control_is_judged_by_rescues_and_as_published_by_passes_per_sample() -> None:
     full = wants_full_budget("mbpp-bundle", as_published=False)
     plan = make_plan(config(tasks="mbpp-bundle", full_budget=full), 192)
-    assert (plan["primary_metric"], plan["margin"]) == ("per_sample", 0.01)
+    assert (plan["primary_metric"], plan["margin"]) == ("rescue_rate", 0.05)
     assert plan["budget"]["stop_at_first_pass"] is False
+    plan = make_plan(config(tasks="mbpp-bundle", full_budget=True, as_published=True), 192)
+    assert (plan["primary_metric"], plan["margin"]) == ("per_sample", 0.01)
     full = wants_full_budget("mbpp-bundle", as_published=True)
     as_published = make_plan(config(tasks="mbpp-bundle", full_budget=full, as_published=True), 192)
     assert (as_published["primary_metric"], as_published["budget"]["stop_at_first_pass"]) == ("rescue_rate", True)
@@ -927,7 +929,7 @@ def test_the_plans_rule_is_applied_and_said_to_be_planned() -> None:
         ({"margin": 2.0}, "margin was 5 points in the plan and is 2 points now"),
         ({"arms": ["resample", "ring", "star"]}, "changed since the plan was written: arms"),
         ({"plan_digest": "else"}, "not the one whose digest"),
-        ({"full_budget": True, "tasks": "mbpp-bundle"}, "primary metric was rescue_rate"),
+        ({"full_budget": True, "tasks": "mbpp-bundle", "as_published": True}, "primary metric was rescue_rate"),
     ],
 )
 def test_what_was_changed_after_the_plan_is_exploratory(change: dict[str, Any], said: str) -> None:
@@ -990,7 +992,8 @@ def test_one_pass_more_on_every_task_is_inconclusive_on_any_lattice() -> None:
         attempts += base(task)
         for arm, passes in (("resample", i + 1), ("star", i + 2)):
             attempts += [attempt(task, arm, 0, k // 8, k % 8, passed=k < passes) for k in range(24)]
-    results = measure(attempts, config(tasks="mbpp-bundle", full_budget=True, arms=["resample", "star"]))
+    conf = config(tasks="mbpp-bundle", full_budget=True, as_published=True, arms=["resample", "star"])
+    results = measure(attempts, conf)
     got = results["per_sample"]["star"]["paired"]
     assert got["delta"] == pytest.approx(1 / 24) and got["interval"] == [None, None]
     assert results["verdict"]["arms"] == {"star": "inconclusive"}

@@ -35,9 +35,9 @@ def compare_with_runs(runs: ArrayLike, arm: ArrayLike, level: float = 0.95) -> C
     nominal .05 with two runs, tasks of one rate of 1 to 50%: at most .035 at 60 tasks and .042 at 220.
 
     Interval: Bonett and Price's, carried over to several runs. Two tasks are added, one at either end: at
-    +-sqrt((1 + 1/k) / 2), the nearer the more runs there are. Exact coverage of the nominal 95%, with two runs and three, task
-    rates as the published runs have them, effects up to four times the odds or 10 points: .951 to .988 at 60 tasks,
-    .951 to .963 at 220.
+    +-sqrt((1 + 1/k) / 2), the nearer the more runs there are. Exact coverage of the nominal 95%, with two runs and
+    three, task rates as the published runs have them, effects up to four times the odds or 10 points: .951 to .989 at
+    60 tasks, .951 to .963 at 220.
 
     n_a_only, n_b_only: tasks on which the mean of the runs, or the arm, is the higher. One task: no interval. No task:
     all nan. Raises ValueError for other than 0/1, no run, or unequal lengths.

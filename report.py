@@ -2,6 +2,7 @@
 
     python report.py out                     the report of one run again
     python report.py out out-seed1           runs side by side, pooled by task
+    python report.py out out-seed1 --html both.html      the same as a page too
 
     side_by_side(runs)                       what several runs say together, under each one's own figures
 
@@ -27,33 +28,32 @@ from commands.console import complain, say, wants_colour
 from commands.flags import Flags
 from commands.settings import setting
 from faults import BAD_INPUT
-from figures.numbers import listed, of, plural, share
+from figures.numbers import listed
 from figures.pool import Pool, contradict, pool
 from figures.results import Results
 from figures.said import UNFINISHED
-from telling.tables import AGAINST, VERDICT, Column, Table, difference, table
+from telling.runs import arms, counts, differing, head, is_published, page_of_runs, run_lines, short_names
 from telling.text import Paper, text
-from telling.words import comparisons, title
 
 # ── several runs ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def side_by_side(runs: Mapping[str, Results], width: int = 80, colour: bool = False) -> str:
     """Several runs in one table, an arm's runs below each other, and what they say together."""
-    paper, together = Paper(width, colour), pool(runs)
-    named = dict(zip(_short(list(runs)), runs.values(), strict=True))
-    rows = []
-    for name, r in named.items():
-        whole, pooled = sum(r["p0_histogram"]), r["pooled"]
-        rate = f" ({share(r['all_fail'] / whole)})" if whole else ""
-        found = of(pooled["all_runs"]["rescued"], pooled["n"]) if pooled["n"] else "–"
-        rows.append([name, str(r["seed"]), r["tasks"], f"{r['all_fail']:,}{rate}", found])
-    blocks = [[paper.head(f"{plural(len(runs), 'run')}: {title(next(iter(runs.values()))).rsplit(', ', 1)[0]}")]]
-    blocks.append(paper.table(table("", ["run", "seed", "tasks", "all-fail", "rescued by some arm or re-run"], rows)))
-    blocks.append(paper.table(_arms_of_runs(named, together)))
+    named = dict(zip(short_names(list(runs)), runs.values(), strict=True))
+    paper, together = Paper(width, colour), pool(named)
+    blocks = [[paper.head(head(named)), *paper.wrap(*run_lines(named))], paper.table(counts(named))]
+    for told in arms(named, together):
+        blocks.append([*paper.wrap(told.caption), *paper.table(told)])
+    blocks.append(paper.wrap(*sentences(named, together)))
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def sentences(named: Mapping[str, Results], together: Pool) -> list[str]:
+    """What the runs say together, or why nothing is."""
     said = []
     if together["differ"]:
-        said.append(f"Not pooled: these runs differ in {listed(together['differ'])}.")
+        said += differing(named, together["differ"])
     elif together["one_seed"]:
         said.append("Not pooled: two of these runs have the same seed, so they are no repetition of each other.")
     elif together["given_in_some"]:
@@ -62,31 +62,15 @@ def side_by_side(runs: Mapping[str, Results], width: int = 80, colour: bool = Fa
             f"{together['given_in_every']:,} in every one. At least one run rescued {together['rescued_in_some']:,}."
         )
         said.append(_together(together))
+    elif old := [name for name, r in named.items() if is_published(r)]:
+        holds = "holds" if len(old) == 1 else "hold"
+        said.append(f"Not pooled: {listed(old)} {holds} published figures alone, not what each task brought.")
     else:
         said.append("No run has a task that was given to the arms, or the results are too old to be pooled by task.")
     for name, r in named.items():
         if UNFINISHED in r["verdict"]["exploratory"]:
             said.append(f"{name} is not finished: what it says is so far, and no verdict by its plan.")
-    blocks.append(paper.wrap(*said))
-    return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def _arms_of_runs(runs: Mapping[str, Results], together: Pool) -> Table | None:
-    rows = []
-    digits = 2 if together["primary_metric"] == "per_sample" else 1
-    for arm in dict.fromkeys(arm for r in runs.values() for arm in r["intervals"]):
-        first = arm
-        for name, r in runs.items():
-            if arm not in r["intervals"]:
-                continue
-            row, pair = r["intervals"][arm], comparisons(r).get(arm)
-            against = difference(pair, digits) if pair else ""
-            rows.append([first, name, of(row["rescued"], row["n"]), against, r["verdict"]["arms"].get(arm, "")])
-            first = ""
-        if pooled := together["arms"].get(arm):
-            told = [plural(pooled["n"], "task"), difference(pooled, digits), pooled["verdict"]]
-            rows.append(["", "together", *told])
-    return table("", ["arm", Column("run", "words"), "rescued", AGAINST, VERDICT], rows)
+    return said
 
 
 def _together(pooled: Pool) -> str:
@@ -112,12 +96,6 @@ def _together(pooled: Pool) -> str:
             if runs and row["verdict"] != word:
                 words += f" {arm} is {word} in {runs} alone, so it is not called {word}."
     return words + " Better or worse is said only where every run says so by itself."
-
-
-def _short(names: Sequence[str]) -> list[str]:
-    """Names of runs for a narrow column: their last parts where those tell them apart."""
-    last = [name.rstrip("/").rsplit("/", 1)[-1] for name in names]
-    return last if len(set(last)) == len(last) else list(names)
 
 
 # ── the command ──────────────────────────────────────────────────────────────────────────────────────────
@@ -153,21 +131,30 @@ def read(path: str) -> tuple[Results, dict[str, Any] | None]:
 UNKNOWN: dict[str, Any] = {
     "verdict": {
         "primary_metric": None, "margin": None, "planned": False, "exploratory": [], "arms": {},
-        "sentence": "No task was given to the arms.",
+        "sentence": "Published figures alone: there is no verdict by a plan.",
     },
-    "incomplete": {"given": 0, "base_tasks": 0}, "intervals": {}, "climb": {}, "pooled": {"n": 0},
-    "training_set": {"n": 0}, "by_task": {}, "outcomes": {}, "cost": {"total": {"calls": 0}}, "warnings": [],
-    "identity": {}, "family": None, "grades": "attempts", "tier": None, "graded_under": None, "dry_run": False,
+    "incomplete": {"given": 0, "base_tasks": 0}, "intervals": {}, "paired": {}, "per_sample": {}, "climb": {},
+    "pooled": {"n": 0}, "training_set": {"n": 0}, "by_task": {}, "outcomes": {}, "cost": {"total": {"calls": 0}},
+    "warnings": [], "identity": {}, "family": None, "band": "all", "grades": "attempts", "tier": None,
+    "graded_under": None, "dry_run": False,
 }  # fmt: skip
 
 
 def filled(results: Results) -> Results:
-    return cast(Results, {**UNKNOWN, **results})
+    given = max((arm["n"] for arm in results["arms"].values()), default=0)
+    return cast(Results, {**UNKNOWN, "incomplete": {**UNKNOWN["incomplete"], "given": given}, **results})
+
+
+def write_page(at: Path, runs: Mapping[str, Results]) -> None:
+    named = dict(zip(short_names(list(runs)), map(filled, runs.values()), strict=True))
+    together = pool(named)
+    at.write_text(page_of_runs(named, together, sentences(named, together)), encoding="utf-8")
 
 
 @dataclass(kw_only=True)
 class Args:
     runs: list[str] = setting([], "a run folder, or a results.json", positional=True, nargs="+", metavar="RUN")
+    html: Path | None = setting(None, "of several runs also a page", Path, metavar="FILE")
     json: bool = setting(False, "print the figures as JSON: results, or the pooled figures")
 
 
@@ -187,11 +174,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     twice = [run for n, run in enumerate(args.runs) if paths[n] in paths[:n]]
     if twice:
         parser.error(f"{twice[0]} is named twice: name each run once")
+    if args.html and len(paths) < 2:
+        parser.error(f"--html is the page of several runs; run.py --reuse --out {args.runs[0]} makes that of one")
     try:
         found = {path: read(path) for path in args.runs}
     except RecordsError as why:
         return complain(why, BAD_INPUT)
     runs = {path: results for path, (results, _) in found.items()}
+    if args.html:
+        try:
+            write_page(args.html, runs)
+        except OSError as why:
+            return complain(f"{args.html} cannot be written ({why.strerror}): name another --html", BAD_INPUT)
     if args.json:
         say(dumps(pool(runs) if len(runs) > 1 else runs.popitem()[1], indent=1))
     elif len(runs) > 1:

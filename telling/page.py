@@ -14,7 +14,7 @@ import html
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,40 @@ def page(
         "" if cut is None else f"Programs and statements are cut after {cut:,} characters, to keep the page small."
     )
     return re.sub(r"\{\{(\w+)\}\}", lambda name: fill[name[1]], frame)
+
+
+def simple_page(
+    title: str,
+    said: Sequence[str],
+    about: Sequence[str],
+    drawn: Sequence[str],
+    told: Sequence[tables.Table | None],
+) -> str:
+    """A page in the same dress, without tasks and without a script: an answer, plots, tables.
+
+    said: paragraphs, the first of them the answer; about: quiet lines under it.
+    """
+    frame = FRAME.read_text(encoding="utf-8")
+    style = frame[frame.index("<style>") : frame.index("</style>") + len("</style>")]
+    answer, *rest = [*said, ""]
+    body = [
+        f'<header class="top"><h1>{html.escape(title)}</h1><p class="answer">{html.escape(answer)}</p>',
+        *(_p(line, True) for line in about),
+        "</header><main>",
+        *map(_p, rest),
+        *drawn,
+        *map(_table, told),
+        "</main>",
+    ]
+    csp = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    made = (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{csp}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{html.escape(title)}</title>\n{style}\n</head>\n<body>\n"
+    )
+    return (made + "\n".join(filter(None, body)) + "\n</body>\n</html>\n").encode("utf-8", "replace").decode()
 
 
 def _csp_hash(script: str) -> str:

@@ -164,6 +164,29 @@ def forest(r: Results) -> str:
     return plot.svg()
 
 
+def several(rows: Sequence[tuple[str, str, float, float | None, float | None]], name: str) -> str:
+    """Differences from the control of several runs, an arm's runs below each other. rows: arm, run, points, ends."""
+    if not rows:
+        return ""
+    looks = _looks(dict.fromkeys(arm for arm, *_ in rows))
+    plot = canvas(
+        f"Difference from {CONTROL} in {name} in each run, with {CONFIDENCE} intervals", 0.9 + 0.3 * len(rows)
+    )
+    (axis,) = plot.axes
+    axis.grid(False)
+    axis.axvline(0, color=MUTED, linewidth=0.8)
+    for y, (arm, _, delta, lo, hi) in enumerate(rows):
+        colour, marker = looks[arm]
+        if lo is not None and hi is not None:
+            axis.plot([lo, hi], [y, y], color=colour, linewidth=3, solid_capstyle="butt", alpha=0.7)
+        axis.plot([delta], [y], marker, color=colour, markersize=7)
+    labels = [f"{arm}, {run}" for arm, run, *_ in rows]
+    axis.set_yticks(range(len(rows)), labels, color=INK, fontsize=9)
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.set_xlabel(f"points of {name}, arm minus {CONTROL}")
+    return plot.svg()
+
+
 def rounds(r: Results) -> str:
     """Cumulative rescue rate by round: each arm before the control, both with Wilson bands."""
     ranges = {arm: row for arm, row in r["intervals"].items() if row["n"]}

@@ -244,7 +244,8 @@ def published_rates(r: Results) -> Table | None:
     rows = []
     for arm, row in r["arms"].items():
         rate = number(row["rescue_rate"], 1) + (f" ± {row['ci']:.1f}" if row["ci"] is not None else "")
-        drawn = [within(r["intervals"][arm]["bootstrap"]), row["n"], row["samples"], number(row["samples_per_task"], 1)]
+        interval = r["intervals"][arm]["bootstrap"] if arm in r["intervals"] else None
+        drawn = [within(interval), row["n"], row["samples"], number(row["samples_per_task"], 1)]
         rows.append([arm, rate, *drawn, " ".join(number(x, 1) for x in row["by_round"])])
     head = ["arm", "rescue rate", "interval", "tasks", "samples", "a task", "by round"]
     return table("Rates, as published: points, intervals by bootstrap", head, rows)

@@ -125,6 +125,9 @@ def _arms_text(r: Results, paper: Paper) -> list[str]:
     if not r["incomplete"]["given"]:
         return paper.wrap(r["verdict"]["sentence"])
     lines = paper.wrap(*words.budget_words(r))
+    if not r["intervals"]:  # of a published file
+        shown = (tables.published_rates(r), tables.published_differences(r), tables.published_noise(r))
+        return lines + [line for told in shown if told for line in ["", told.caption, *paper.table(told)]]
     if r["verdict"]["primary_metric"] == "per_sample":
         lines += paper.table(tables.per_sample(r))
         lines += ["", "Rescues on the same tasks (secondary: no verdict is drawn from them)"]
@@ -203,7 +206,7 @@ def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper, 
     """Whether the fitness is a hill, or the command that tells."""
     if curves := words.hill_curves(calibration):
         return paper.wrap(*(words.hill_line(name, curve) for name, curve in curves.items()))
-    if r["dry_run"] or not sum(r["p0_histogram"]):
+    if r["dry_run"] or not sum(r["p0_histogram"]) or not r["identity"]:  # no folder to calibrate
         return []
     return paper.wrap(f"Can a search climb this fitness? No calls needed to know: python calibrate.py --out {folder}")
 

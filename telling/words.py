@@ -298,6 +298,8 @@ def noise_words(r: Results) -> str:
         return f"Without the {CONTROL} arm, {unknown}."
     if noise["runs"] < 2:
         return f"{CONTROL} ran once, so {unknown}: --noise-runs 2 tells."
+    if "n" not in noise:  # of a published file, told as it is
+        return ""
     if not noise["n"]:
         return f"No task is finished in all {noise['runs']} runs of {CONTROL}, so {unknown}."
     widths = {"from the run means": noise["band_t"], "from each task's replicates": noise["band_within"]}

@@ -456,6 +456,57 @@ def test_published_files_are_told_as_far_as_they_go(capsys: pytest.CaptureFixtur
     assert "223 (81.1%)" in said and "Not pooled" in said
 
 
+def test_a_published_file_is_told_with_its_own_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    name = str(ROOT / "tests/data/published_results.json")
+    assert report.main([name]) == 0
+    said = capsys.readouterr().out
+    rows = [line.split() for line in said.splitlines()]
+    assert ["ring", "9.9", "±", "3.8", "223", "5,176", "23.2", "2.2", "7.6", "9.9"] in rows
+    assert "ring minus resample  +2.7 [-1.3, +6.7]    223  .275  no difference detected" in said
+    assert "No task was given" not in said and "Published figures alone: there is no verdict by a plan." in said
+    both = [name, str(ROOT / "tests/data/published_results-seed1.json")]
+    assert report.main(both) == 0
+    said = capsys.readouterr().out
+    rows = [line.split() for line in said.splitlines()]
+    # .099 of 223 and .101 of 228 tasks
+    assert ["ring", "published_results.json", "22", "of", "223", "+2.7", "[-1.3,", "+6.7]"] in rows
+    assert ["published_results-seed1.json", "23", "of", "228", "-1.3", "[-4.8,", "+2.2]"] in rows
+    assert "not what each task brought" in said
+
+
+def test_runs_are_named_with_their_models_and_each_metric_has_its_table() -> None:
+    small = {"rounds": 1, "particles": 2, "base_samples": 2, "arms": ["resample", "star"], "full_budget": True}
+    attempts = run(names(40), {"resample": {}, "star": dict.fromkeys(names(9), 0)}, rounds=1, particles=2, group=2)
+    conf = [config(seed=seed, model=f"a/model{seed}", tasks="mbpp-bundle", **small) for seed in (0, 1)]
+    runs = {f"out{seed}": measure.measure(attempts, conf[seed]) for seed in (0, 1)}
+    text = report.side_by_side(runs)
+    well_formed(text)
+    lines = text.splitlines()
+    assert lines[0] == "2 runs" and "out1: a/model1 on mbpp-bundle, seed 1; 2 samples a task and arm" in lines
+    assert "model: a/model0 in out0; a/model1 in out1" in lines
+    rates, samples = (text.partition(name)[2] for name in ("Rescue rate: tasks", "Per-sample pass rate: samples"))
+    of_rates = [line.split() for line in rates.partition("\n\n")[0].splitlines()]
+    assert ["star", "out0", "9", "of", "40", "+22.5"] in [row[:6] for row in of_rates]
+    assert not any(row[-1:] == ["better"] for row in of_rates)  # which the plan does not draw from rates of tasks
+    assert ["star", "out0", "9", "of", "80", "+11.25"] in [line.split()[:6] for line in samples.splitlines()]
+
+
+def test_several_runs_have_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [str(folder(tmp_path / f"<out{seed}>", seed=seed)) for seed in (0, 1)]
+    assert report.main([*runs, "--html", str(tmp_path / "both.html")]) == 0
+    capsys.readouterr()
+    page = (tmp_path / "both.html").read_text()
+    assert '<p class="answer">Together, ' in page and "<svg" in page and "<script" not in page
+    assert "&lt;out1&gt;: a/model on code_contests, seed 1" in page and "<out" not in page
+    assert page.count("<table>") == 2 and "minus resample" in page
+    with pytest.raises(SystemExit) as end:
+        report.main([runs[0], "--html", str(tmp_path / "one.html")])
+    assert end.value.code == 2 and "--html is the page of several runs" in capsys.readouterr().err
+    assert report.main([*runs, "--html", str(tmp_path / "none" / "x.html")]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and "name another --html" in said.err
+
+
 def test_a_run_is_not_pooled_with_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, two = folder(tmp_path / "out"), folder(tmp_path / "out-seed1", seed=1)
     with pytest.raises(SystemExit) as end:

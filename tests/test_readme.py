@@ -86,7 +86,8 @@ def test_what_needs_no_endpoint_runs_as_pasted(tmp_path):
     first = paste("python run.py --dry-run")
     (tmp_path / "out-dry").rename(tmp_path / "out")
     paste("python run.py --dry-run --seed 1 --out out-seed1")
-    for line in ("python run.py --reuse", "python report.py out out-seed1 --html both.html", "python calibrate.py --out out"):
+    both = "python report.py out out-seed1 --html both.html"
+    for line in ("python run.py --reuse", both, "python calibrate.py --out out"):
         assert line in PASTE
         said = paste(line)
         if "--reuse" in line:

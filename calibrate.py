@@ -29,7 +29,6 @@ if __name__ == "__main__":
     interrupt.at_once()  # Ctrl-C is one line from here on: the imports below take a second
 
 import asyncio
-import contextlib
 import itertools
 import json
 import textwrap
@@ -43,8 +42,8 @@ from typing import NamedTuple
 from commands.calibrations import show
 from commands.console import note, say
 from commands.flags import Flags
-from commands.folder import config_of, ended, is_telling, note_remarks
-from commands.sampling import Budget, Walk, Watch, conduct, guarded, nothing_left, policy_of, sampling
+from commands.folder import config_of, ended, is_telling, note_remarks, show_curves
+from commands.sampling import Budget, Walk, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
 from commands.settings import Asked, Asking, Free, Row, count, names, number, setting, values_of
 from faults import DONE, BadInput
 from figures.hill import RULE, Curve
@@ -518,14 +517,14 @@ def _once(slot: Slot, prompt: Prompt) -> Flow:
 async def _ask_judge(log: Log, args: Args, most: int, walk: Walk) -> None:
     budget = Budget(args, log)
     async with policy_of(args, budget.record) as policy:
-        server = await policy.probe()
+        server = await probed(policy)
         identity = _judge_identity(args, server.model)
         log.settle(identity, {})
         judged_tasks = Folder(args.folder).config["data"]
         log.keep(CONFIG, {**config_of(args, "calibrate.py --judge", identity, {}, judged_tasks, server)})
         for line in (*server.facts, *server.warnings):
             note(f"server: {line}")
-        watch = Watch(most - len(log), args.concurrency, "")
+        watch = Watch(most, args.concurrency, "", there=len(log))
         async with sampling(log, Worker(policy, JudgeGrader()), args.seed, budget, watch) as session:
             await walk(session, watch)
     ended(log)
@@ -586,11 +585,8 @@ def main(argv: list[str] | None = None) -> int:
         code = (judge if args.judge else calibrate)(args, choice)
         if code == DONE or (args.judge and is_telling(code, folder.path / "judge")):
             made = folder.read("calibration.json") or {}
-            for name, data in plot(made, PANELS).items():
-                with contextlib.suppress(FileNotFoundError):
-                    (folder.path / name).unlink()
-                (folder.path / name).write_bytes(data)
             say(json.dumps(made, indent=1) if args.json else text(made))
+            show_curves(folder, plot(made, PANELS))
         return code
 
     return guarded(work)

@@ -87,6 +87,7 @@ class Policy:
         if not base_urls:
             raise ValueError("no endpoint: give --base-url, for example --base-url http://localhost:8000/v1")
         self._servers = [Server(url) for url in dict.fromkeys(map(base_url, base_urls))]
+        self.urls = [server.url for server in self._servers]
         self._key = (os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key).strip()
         self._scrub = scrubber(self._key)
         # Replies and names are data: they are searched only for a key that cannot be an ordinary word.

@@ -9,7 +9,8 @@
                      plan.json were to hold, from which they are written again where a crash has torn or lost them
     owed.jsonl       replies paid and not yet graded: used first at the next start. A journal: rows of slots that are
                      filed by now are done with, and leave at the end of a start
-    results.json, rescued.jsonl, report.html, calibration.json      made from the files above, whole or not at all
+    results.json, rescued.jsonl, report.html, report.txt, calibration.json
+                     made from the files above, whole or not at all
 
 The contract. A line ends at `\\n` and nowhere else. A line is appended in one piece or taken back. One process writes
 (`flock`). A torn last line and a line of garbage are named and moved aside, and what they held is owed; no complete

@@ -35,15 +35,16 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from commands.console import note, say, wants_colour
+from commands.console import busy, note, point_at, say, wants_colour
 from commands.flags import Flags, text_file
 from commands.folder import config_of, ended, is_telling, note_remarks, note_unreadable, opened, write_down
 from commands.predictions import predictions
 from commands.regrade import regrade
-from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
+from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
 from commands.settings import Asking, Config, Data, Free, Identity, Plan, Row, flag, setting, task_seed, values_of
 from endpoint import Policy, Probe, Record
 from faults import DONE, BadInput, RecordsError, TaskError
+from figures.numbers import plural
 from figures.plan import make_plan, wants_full_budget
 from figures.regraded import graded
 from measure import measure
@@ -162,7 +163,8 @@ def tasks_of(args: Args) -> Tasks:
 def survey(args: Args) -> Data:
     """A first walk over the tasks, that keeps none: how many, what was left out, how long the prompts are."""
     tasks = tasks_of(args)
-    lengths = [len(bare(task.shown(), args.style).messages[-1]["content"]) for task in tasks]
+    with busy(f"reading the tasks of {args.tasks}"):
+        lengths = [len(bare(task.shown(), args.style).messages[-1]["content"]) for task in tasks]
     if not lengths:
         raise TaskError(f"{args.tasks} holds no task that can be used: name another with --tasks")
     return cast(Data, {**tasks.about.row(), "asked": len(lengths), "prompt_characters": sum(lengths)})
@@ -200,7 +202,7 @@ async def sample(log: Log, args: Args, data: Data) -> None:
 
     budget = Budget(args, log, args.verbose)
     async with policy(args, budget.record) as asked:
-        server = await asked.probe()
+        server = await probed(asked)
         changed = log.settle(identity_of(args, server.model, data), values_of(args, Plan))
         async with Grader(workers=args.workers, as_published=args.as_published) as grader:
             config, plan = planned(args, data, server)
@@ -208,7 +210,7 @@ async def sample(log: Log, args: Args, data: Data) -> None:
             write_down(log, config, plan, changed, cure="--regrade brings all under one")
             note(plan_text(config, plan))
             note_remarks(grader.remarks)
-            watch = Watch(plan["calls"]["largest"] - len(log), args.concurrency)
+            watch = Watch(plan["calls"]["largest"], args.concurrency, there=len(log))
             async with sampling(log, Worker(asked, grader), args.seed, budget, watch) as session:
                 await experiment(log, args, session, watch)
     ended(log)
@@ -226,6 +228,8 @@ def make(args: Args, folder: Folder) -> int:
         kind = "a dry run" if old["dry_run"] else "a real run"
         raise RecordsError(f"{args.out} holds {kind}: use another --out, or --fresh")
     args.task_seed = task_seed(args.task_seed, args.seed, old, args.as_published)
+    if not (old or args.dry_run):
+        policy_of(args, lambda event: None)  # that no endpoint is named is said before a data set is fetched
     data = survey(args)
     if args.plan:
         return plan_only(args, data)
@@ -246,7 +250,7 @@ def plan_only(args: Args, data: Data) -> int:
 
     async def ask() -> Probe:
         async with policy(args, lambda event: None) as asked:
-            return await asked.probe()
+            return await probed(asked)
 
     say(plan_text(*planned(args, data, asyncio.run(ask()))))
     return DONE
@@ -256,7 +260,7 @@ def plan_only(args: Args, data: Data) -> int:
 
 
 def tell(args: Args, folder: Folder) -> None:
-    """The report, results.json, rescued.jsonl and report.html, from what is on disk and nothing else."""
+    """The report, results.json, rescued.jsonl and the pages, from what is on disk and nothing else."""
     config, cards, passing = folder.config, list(folder.cards()), []
 
     def attempts() -> Iterator[Attempt]:
@@ -270,17 +274,20 @@ def tell(args: Args, folder: Folder) -> None:
 
     # another one than the plan's is labelled exploratory
     config["plan"] |= {name: now for name in ("margin", "predict") if (now := getattr(args, name)) is not None}
-    results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan)
+    with busy(f"reading {folder.path}"):
+        results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan)
     calibration = folder.read("calibration.json")
-    where = shlex.quote(str(folder.path))
-    if args.json:
-        say(dumps(results, indent=1))
-    else:
-        say(text(results, colour=wants_colour(), calibration=calibration, folder=where))
+    told = partial(text, results, calibration=calibration, folder=shlex.quote(str(folder.path)))
+    say(dumps(results, indent=1) if args.json else told(colour=wants_colour()))
     folder.write_json("results.json", results)
     folder.write("rescued.jsonl", rescued(passing, cards, config, results))
-    folder.write("report.html", page(results, attempts(), cards, config, calibration))
+    folder.write("report.txt", told() + "\n")
+    with busy("making the page"):
+        folder.write("report.html", page(results, attempts(), cards, config, calibration))
     note_unreadable(folder)
+    point_at(folder.path / "report.html", "the report as a page")
+    point_at(folder.path / "report.txt", "the report as it stands above")
+    point_at(folder.path / "rescued.jsonl", f"{plural(results['rescued_rows'], 'training row')}")
 
 
 def main(argv: list[str] | None = None) -> int:

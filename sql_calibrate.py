@@ -41,8 +41,8 @@ from typing import NamedTuple, cast
 
 from commands.console import note, say
 from commands.flags import Flags
-from commands.folder import config_of, ended, is_telling, note_unreadable, opened, write_down
-from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, sampling
+from commands.folder import config_of, ended, is_telling, note_unreadable, opened, show_curves, write_down
+from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
 from commands.settings import Asked, Asking, Config, Data, Free, Row, count, setting, task_order, task_seed, values_of
 from endpoint import Probe
 from faults import DONE, TaskError
@@ -267,14 +267,14 @@ async def sample(log: Log, args: Args) -> None:
         if old and not changed and await nothing_left(log, args.seed, walk):
             return note("nothing is left to ask")
         async with policy_of(args, budget.record) as policy:
-            server = await policy.probe()
+            server = await probed(policy)
             identity = identity_of(args, server.model, data["revision"])
             changed = log.settle(identity, plan)
             config = config_of(args, COMMAND, identity, plan, data, server)
             config |= {"tier": inner.tier, "rules": inner.rules}
             write_down(log, config, make_plan(args, data), changed, cure="the report counts both")
             note(say_plan(args, data, server))
-            watch = Watch(data["asked"] * args.base_samples - len(log), args.concurrency, "matched")
+            watch = Watch(data["asked"] * args.base_samples, args.concurrency, "matched", there=len(log))
             async with sampling(log, Worker(policy, grader), args.seed, budget, watch) as session:
                 await walk(session, watch)
     ended(log)
@@ -343,7 +343,7 @@ def plan_only(args: Args) -> int:
             await grader.bench.check()
             _, data = await survey(args, grader, rows, about)
         async with policy_of(args, lambda event: None) as policy:
-            return say_plan(args, data, await policy.probe())
+            return say_plan(args, data, await probed(policy))
 
     folder = Folder(args.out)
     old = folder.config_of(COMMAND) if folder.is_settled and not args.fresh else None
@@ -466,10 +466,9 @@ def tell(args: Args, folder: Folder) -> None:
     """calibration.json, its plot, and the report."""
     made = calibration(folder.config_of(COMMAND), folder.attempts())
     folder.write_json("calibration.json", made)
-    for name, picture in plot(made, PANELS).items():
-        (folder.path / name).write_bytes(picture)
     say(dumps(made, indent=1) if args.json else text(made))
     note_unreadable(folder)
+    show_curves(folder, plot(made, PANELS))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -12,8 +12,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 
 def default_base_urls() -> list[str]:
-    """Where to go when --base-url is not given: OPENAI_BASE_URL, else where the library itself would go."""
-    return [os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"]
+    """Where to go when --base-url is not given: OPENAI_BASE_URL. ValueError without: nobody is to pay a hosted endpoint
+    for having forgotten a flag."""
+    if not (url := os.environ.get("OPENAI_BASE_URL")):
+        raise ValueError(
+            "no endpoint is named: give --base-url (http://127.0.0.1:8000/v1 for a server on this machine, "
+            "https://api.openai.com/v1 for a hosted one) or set OPENAI_BASE_URL"
+        )
+    return [url]
 
 
 def base_url(text: str) -> str:

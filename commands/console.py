@@ -1,15 +1,28 @@
 """What a command prints, and where: reports on stdout, its log on stderr.
 
-`say` prints a report whatever stdout is, `note` is a line of the log, `complain` the one line that ends a command which
-cannot go on. Left out: the words themselves (report.py, words.py).
+    say(report)                     whatever stdout is
+    note(line)                      of the log
+    with busy("reading out"): ...   a clock on a terminal while something takes long, so that nobody thinks it hangs
+    point_at(path, what)            where something is, as a link where the terminal knows links
+    at_last(line), leave_off()      what is to be read last, whatever else is said: how to continue
+    return complain(why, code)      the one line that ends a command which cannot go on
+
+Left out: the words themselves (telling/), the bar of attempts (commands/sampling.py).
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
 import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+PATIENCE = 2.0  # seconds of silence that nobody minds
+_LAST: list[str] = []
 
 
 def say(text: str) -> None:
@@ -23,8 +36,54 @@ def say(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """A line of the log."""
-    print(text, file=sys.stderr, flush=True)
+    """A line of the log; above the bar where one is drawn."""
+    if "tqdm" in sys.modules and sys.stderr.isatty():
+        sys.modules["tqdm"].tqdm.write(text, file=sys.stderr)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def busy(what: str) -> Iterator[None]:
+    """What a command does while it has nothing to say: on a terminal with a clock, gone when it is done; elsewhere a
+    line, where it lasts."""
+    over = threading.Event()
+
+    def tick() -> None:
+        if not sys.stderr.isatty():
+            return None if over.wait(PATIENCE) else note(f"{what} ...")
+        from tqdm import tqdm
+
+        with tqdm(desc=what, bar_format="{desc} ... {elapsed}", leave=False, file=sys.stderr) as clock:
+            while not over.wait(1):
+                clock.refresh()
+
+    clock = threading.Thread(target=tick, daemon=True)
+    clock.start()
+    try:
+        yield
+    finally:
+        over.set()
+        clock.join()
+
+
+def point_at(path: Path, what: str) -> None:
+    """Where something is: the path by itself, which an editor's terminal opens, and a link where links are known."""
+    shown = f"{path!s:<28}"
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        shown = f"\033]8;;{path.resolve().as_uri()}\033\\{path}\033]8;;\033\\{' ' * (28 - len(str(path)))}"
+    note(f"{shown}  {what}")
+
+
+def at_last(line: str) -> None:
+    """A line that is said when all else is."""
+    _LAST.append(line)
+
+
+def leave_off() -> None:
+    """The end of a command: what was kept for it."""
+    while _LAST:
+        note(_LAST.pop(0))
 
 
 def complain(why: object, code: int) -> int:

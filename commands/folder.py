@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
-from commands.console import note, without_login
+from commands.console import note, point_at, without_login
 from commands.flags import VERSION
 from commands.settings import Asking, Config, Data, Free, Row, Server, values_of
 from endpoint import Probe
@@ -128,6 +128,16 @@ def note_unreadable(folder: Folder) -> None:
         note(f"{lines} lines of {name} cannot be read; the next run moves them aside and asks again")
     for name in folder.restored:
         note(f"{name} is torn or gone: read from {EVENTS}; the next run writes it again")
+
+
+def show_curves(folder: Folder, pictures: dict[str, bytes]) -> None:
+    """Keep the pictures of a calibration, by name, and say where they and its figures are."""
+    for name, picture in pictures.items():
+        at = folder.path / name
+        at.unlink(missing_ok=True)  # never through a link to somebody else's
+        at.write_bytes(picture)
+        point_at(at, "the curves as a picture")
+    point_at(folder.path / "calibration.json", "every figure of them")
 
 
 def versions() -> dict[str, str | None]:

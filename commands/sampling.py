@@ -14,19 +14,20 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from asking.address import default_base_urls
 from asking.events import Event, told_apart
 from asking.fields import Fields
 from commands import interrupt
-from commands.console import complain, note, without_login
+from commands.console import at_last, busy, complain, leave_off, note, without_login
 from commands.settings import Asking, Free
-from endpoint import Policy, Record
+from endpoint import Policy, Probe, Record
 from faults import (
     DONE,
     ENDPOINT,
@@ -109,16 +110,25 @@ class Budget:
                 raise LimitReached(name, most)
 
 
+class Probing(Protocol):
+    """endpoint.Policy, or the fake policy of a dry run."""
+
+    async def probe(self) -> Probe: ...
+
+
 class Watch:
     """What gets done, seen: a bar on a terminal, a line a minute elsewhere. A context manager, inside an event loop.
 
     The units done, their rate, the time left; where an endpoint is asked also tokens, slots, retries, rescued.
+    most: of what there was before and what is to be done; there: what the folder holds of it.
     """
 
     every = 60.0  # seconds between two lines
 
-    def __init__(self, most: int, slots: int = 0, counted: str = "rescued", unit: str = "attempt") -> None:
-        self.most, self.slots, self.unit, self.made = most, slots, unit, 0
+    def __init__(
+        self, most: int, slots: int = 0, counted: str = "rescued", unit: str = "attempt", there: int = 0
+    ) -> None:
+        self.most, self.slots, self.unit, self.there, self.made = most, slots, unit, there, 0
         self.counted = counted  # the word for the tasks in `rescued`; empty where none are counted
         self.rescued: set[str] = set()
         self.tokens = 0
@@ -127,8 +137,12 @@ class Watch:
     def __enter__(self) -> Watch:
         from tqdm import tqdm
 
-        how = {"file": sys.stderr, "disable": not sys.stderr.isatty(), "dynamic_ncols": True}
-        self.bar = tqdm(total=self.most, unit=self.unit, **how)
+        how = {"file": sys.stderr, "disable": not sys.stderr.isatty(), "dynamic_ncols": True, "unit": self.unit}
+        narrow = shutil.get_terminal_size().columns < 120  # there the words are worth more than a bar
+        shape = "{n_fmt}/{total_fmt} {elapsed}<{remaining}{postfix}" if narrow else None
+        if self.there:
+            note(f"continuing: {self.there:,} of at most {self.most:,} {self.unit}s are there")
+        self.bar = tqdm(total=self.most, initial=self.there, bar_format=shape, **how)
         self.start = time.monotonic()
         self._heart = asyncio.create_task(self._beat())
         return self
@@ -137,7 +151,9 @@ class Watch:
         self._heart.cancel()
         self.bar.total = self.most
         self.bar.close()
-        note(f"{self.made:,} {self.unit}{'s' * (self.made != 1)} done, at most {max(0, self.most - self.made):,} left")
+        more = " more" if self.there else ""
+        done = f"{self.made:,}{more} {self.unit}{'s' * (self.made != 1)} done"
+        note(f"{done}, at most {max(0, self.most - self.there - self.made):,} left")
 
     def __call__(self, attempt: Attempt) -> None:
         """An attempt was made."""
@@ -170,12 +186,16 @@ class Watch:
         return ", ".join(parts)
 
     async def _beat(self) -> None:
-        """A line a minute where there is no terminal."""
-        while self.bar.disable:
+        """The bar's clock, every second; a line a minute where there is no terminal."""
+        while not self.bar.disable:
+            self.bar.set_postfix_str(self.words())
+            await asyncio.sleep(1)
+        while True:
             await asyncio.sleep(self.every)
             rate = self.made / (time.monotonic() - self.start) * 60
-            left = f"at most {(self.most - self.made) / rate:,.0f} min left" if rate else "nothing yet"
-            parts = [f"{self.made:,} of at most {self.most:,} {self.unit}s", f"{rate:,.0f}/min", self.words(), left]
+            done = self.there + self.made
+            left = f"at most {(self.most - done) / rate:,.0f} min left" if rate else "nothing yet"
+            parts = [f"{done:,} of at most {self.most:,} {self.unit}s", f"{rate:,.0f}/min", self.words(), left]
             note(", ".join(part for part in parts if part))
 
 
@@ -284,10 +304,12 @@ def guarded(work: Callable[[], int]) -> int:
         return complain(f"{why}: mend that, then the same command goes on", GRADER)
     except KeyboardInterrupt:  # before the first sample, or again while the run winds up
         return stop(INTERRUPTED, "interrupted; what was written stays")
+    finally:
+        leave_off()
 
 
 def stop(code: int, why: object, telling: str = "", limits: Mapping[str, float] | None = None) -> int:
-    """Say why a run ended before its end, and the command that continues it.
+    """Say why a run ended before its end and, when all else is said, the command that continues it.
 
     limits: that were reached and count over all starts, as the continuing command is to have them.
     """
@@ -296,7 +318,7 @@ def stop(code: int, why: object, telling: str = "", limits: Mapping[str, float] 
         if name != "minutes":  # they begin anew with every start
             words = [re.sub(rf"((?:^|[=,]){name}=)[^,]*", rf"\g<1>{most:.15g}", word) for word in words]
     complain(f"{why} ({telling})" if telling else why, code)
-    note(f"to continue: python {shlex.join(words)}")
+    at_last(f"to continue: python {shlex.join(words)}")
     return code
 
 
@@ -314,6 +336,13 @@ def aloud(log: Record) -> Record:
         log(event)
 
     return record
+
+
+async def probed(policy: Probing) -> Probe:
+    """What the servers say before anything is spent on attempts."""
+    urls = [without_login(url) for url in policy.urls] if isinstance(policy, Policy) else ["the fake policy"]
+    with busy(f"asking {' and '.join(urls)} for one token"):
+        return await policy.probe()
 
 
 def policy_of(args: Asking, log: Record, as_published: bool = False) -> Policy:

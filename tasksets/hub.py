@@ -27,18 +27,30 @@ def fetch(repo: str, pinned: str, patterns: tuple[str, ...], options: Options, a
     HF_HOME, HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE count as everywhere. Raises TaskError."""
     import huggingface_hub
     from huggingface_hub import errors
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from huggingface_hub.utils import are_progress_bars_disabled
+    from huggingface_hub.utils.logging import get_verbosity, set_verbosity, set_verbosity_error
+    from tqdm import tqdm
+
+    class Moving(tqdm):
+        """A bar of bytes, drawn while some move and gone when it is done; the hub's own stay, empty ones too."""
+
+        def __init__(self, *args: Any, **how: Any) -> None:
+            shown = how.get("unit") == "B" and sys.stderr.isatty() and not are_progress_bars_disabled()
+            super().__init__(*args, **{**how, "leave": False, "disable": not shown})
+
+        def display(self, *args: Any, **how: Any) -> None:
+            if self.n:
+                super().display(*args, **how)
 
     revision = pinned if options.revision is None else options.revision
     if not revision.strip():
         raise TaskError("--revision is empty; name a commit, branch or tag, or leave it out for the pinned one")
     where = huggingface_hub.constants.ENDPOINT
-    quiet = not sys.stderr.isatty() and not are_progress_bars_disabled()
-    if quiet:
-        disable_progress_bars()
+    verbosity = get_verbosity()
+    set_verbosity_error()  # of its retries, which end in one line of ours
     try:
         folder = huggingface_hub.snapshot_download(
-            repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)
+            repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns), tqdm_class=Moving
         )
     except errors.RevisionNotFoundError:
         raise TaskError(f"{where} has no revision {revision} of {repo}; name one that it has with --revision") from None
@@ -61,8 +73,7 @@ def fetch(repo: str, pinned: str, patterns: tuple[str, ...], options: Options, a
     except (errors.HTTPError, OSError) as error:
         raise TaskError(f"cannot download {repo} from {where}: {in_words(error)}; try again") from error
     finally:
-        if quiet:
-            enable_progress_bars()
+        set_verbosity(verbosity)
 
     about.revision = Path(folder).name  # the commit, also where --revision names a branch
     paths: list[Path] = []

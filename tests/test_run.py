@@ -441,6 +441,42 @@ def test_the_command_that_continues_after_a_limit_does_continue(go, three, tmp_p
             assert argv[-1] == f"minutes=9,calls={2 * calls}"
 
 
+def last(err: str, lines: int) -> list[str]:
+    return err.rstrip("\n").split("\n")[-lines:]
+
+
+def test_the_last_lines_say_where_things_are_and_how_to_go_on(go, three, tmp_path):
+    folder = tmp_path / "out"
+
+    def told(lines: list[str], rows: int) -> None:
+        assert [line.split("  ")[0] for line in lines] == [
+            str(folder / name) for name in ("report.html", "report.txt", "rescued.jsonl")
+        ]
+        assert lines[-1].endswith(f"  {rows} training row{'s' * (rows != 1)}")
+
+    with serving(reply=wrong) as mock:
+        code, _, err = go("--tasks", three, *SMALL, "--stop-after", "calls=5", url=mock.url)
+        assert code == 3 and last(err, 1)[0].startswith("to continue: python run.py ")
+        told(last(err, 4)[:3], 0)
+        code, out, err = go("--tasks", three, *SMALL, url=mock.url)
+        assert code == 0 and "continuing: 5 of at most 54 attempts are there" in err
+        assert "more attempts done" in err
+        told(last(err, 3), 0)
+    assert (folder / "report.txt").read_text() == out
+    for how in ("--reuse", "--regrade"):
+        code, out, err = go(how)
+        assert code == 0 and last(err, 3)[0].startswith(str(folder)) and (folder / "report.txt").read_text() == out
+    assert go("--reuse", "--json")[1] == (folder / "results.json").read_text()
+
+
+def test_without_an_endpoint_one_is_asked_for(go, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key-of-mine")
+    assert run.main(["--tasks", "code_contests", "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "give --base-url" in said and said.count("\n") == 1 and not (tmp_path / "out").exists()
+
+
 def refusing(what: str):
     """A server with a filter: it refuses what holds these words and answers all else."""
     return lambda request: Fault("status", 400, message="content filter") if what in request.prompt else None

@@ -1,0 +1,89 @@
+"""What a command shows while it works: a clock on a terminal, a line elsewhere, links, the bar."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from commands import console
+
+ROOT = Path(__file__).parent.parent
+
+
+def on_a_terminal(program: str, columns: int = 80) -> str:
+    """All that a program writes to a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")} | {"TERM": "xterm"}
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=theirs, stdout=theirs, env=env) as child:
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                piece = os.read(ours, 1 << 16)
+            except OSError:  # the other end is closed
+                break
+            said += piece
+        assert child.wait() == 0, said
+    os.close(ours)
+    return said.decode()
+
+
+BUSY = """
+import sys, time
+from commands.console import busy, note
+with busy("asking nobody"):
+    time.sleep(3.5)
+    note("a line of the log")
+note("over")
+"""
+
+
+def test_on_a_terminal_a_clock_runs_and_is_gone_at_the_end():
+    said = on_a_terminal(BUSY)
+    assert re.search(r"asking nobody ... 00:0[1-3]", said)
+    assert [line.split("\r")[-1] for line in said.split("\r\n")][-3:] == ["a line of the log", "over", ""]
+
+
+def test_elsewhere_a_line_where_it_lasts(monkeypatch, capsys):
+    with console.busy("reading"):
+        pass
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(console, "PATIENCE", 0.01)
+    with console.busy("reading"):
+        while not (said := capsys.readouterr().err):
+            pass
+    assert said == "reading ...\n"
+
+
+def test_what_goes_wrong_meanwhile_is_not_swallowed():
+    with pytest.raises(KeyError), console.busy("reading"):
+        raise KeyError
+
+
+BAR = """
+import asyncio
+from commands.sampling import Watch
+async def work():
+    watch = Watch(944, 8, there=25)
+    watch.tokens = 4771
+    with watch:
+        watch.rescued.add("t")
+        await asyncio.sleep(3.2)
+asyncio.run(work())
+"""
+
+
+def test_the_bar_is_there_at_once_and_whole_in_eighty_columns():
+    said = on_a_terminal(BAR)
+    assert "continuing: 25 of at most 944 attempts are there" in said
+    drawn = [line for line in said.replace("\r", "\n").split("\n") if "25/944" in line]
+    assert any(re.search(r"00:0[1-3]", line) for line in drawn)
+    assert all(len(line) <= 80 and line.rstrip().endswith("rescued 1, tokens 4,771") for line in drawn[1:])

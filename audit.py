@@ -60,13 +60,13 @@ from figures.audited import (
 from grader import Grader
 from grading.grade import LETTERS, TestResult, clip
 from grading.prelude import behind
-from records import Folder, Log, dumps
+from records import AUDIT, Folder, Log, dumps
 from tasks import SETS, Tasks, load
 from tasksets.own import places
 from tasksets.task import Task, Test, parse
 from telling.audited import text
 
-COMMAND, AUDIT = "audit.py", "audit.json"
+COMMAND = "audit.py"
 AT_ONCE = 16  # tasks under way
 TOLD = 5  # tests that a program fails of which it is found out why
 PASS, WRONG_ANSWER = LETTERS["pass"], "wrong_answer"

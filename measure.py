@@ -41,6 +41,7 @@ from figures.counted import (
     training_set,
     unrescued,
 )
+from figures.disputed import audit as audit_section
 from figures.hill import hill as hill
 from figures.numbers import mean, plain, rounded
 from figures.plan import CONTROL, LEVEL, POSITIVE_CONTROL, SCHEMA_VERSION
@@ -133,6 +134,7 @@ def published(table: Table) -> Published:
 # ── all of it ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 SECTIONS: dict[str, Callable[[Table], object]] = {
+    "audit": audit_section,
     "verdict": verdict,
     "predictions": predictions,
     "incomplete": incomplete,
@@ -165,10 +167,14 @@ def measure(
     checks: Iterable[Row] = (),
     events: Iterable[Mapping[str, Any]] = (),
     plan: Row | None = None,
+    audit: Row | None = None,
 ) -> Results:
-    """All of results.json. `attempts` is walked once; `config["grades"]` may name a regrade, then `checks` decide."""
+    """All of results.json. `attempts` is walked once; `config["grades"]` may name a regrade, then `checks` decide.
+
+    audit: audit.json, where there is one.
+    """
     grades, kept = str(config.get("grades") or "attempts"), list[str]()
-    table = tabulate(graded(attempts, checks, config, kept), config, cards, events, plan)
+    table = tabulate(graded(attempts, checks, config, kept), config, cards, events, plan, audit)
     results = {
         "schema_version": SCHEMA_VERSION,
         **published(table),

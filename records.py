@@ -33,12 +33,13 @@ from types import TracebackType
 from typing import IO, Any, cast
 
 from asking.events import Event
-from commands.settings import Config, Row, flag, said, shrinks
+from commands.settings import DEFAULTS, Config, Row, flag, said, shrinks
 from faults import DiskFault, RecordsError
 from swarm import Attempt, Slot
 from tasksets.task import Task, from_card
 
 ATTEMPTS, CARDS, CHECKS, EVENTS, OWED = (f"{name}.jsonl" for name in ("attempts", "tasks", "checks", "events", "owed"))
+AUDIT = "audit.json"
 CONFIG, PLAN = "config.json", "plan.json"  # their content is among the events as well
 
 
@@ -418,11 +419,11 @@ class Log(Folder):
             return []
         config = self.config
         old = config["identity"]
-        other = [key for key in {**old, **identity} if old.get(key) != identity.get(key)]
+        other = [key for key in {**old, **identity} if old.get(key, DEFAULTS.get(key)) != identity.get(key)]
         if other:
             shown = "; ".join(f"{flag(key)} {old.get(key)} -> {identity.get(key)}" for key in other)
             raise RecordsError(f"{self.path} holds another experiment ({shown}): {self.instead}")
-        changed = [(key, config["plan"].get(key), value) for key, value in plan.items()]
+        changed = [(key, config["plan"].get(key, DEFAULTS.get(key)), value) for key, value in plan.items()]
         changed = [(key, was, now) for key, was, now in changed if was != now]
         for key, was, now in changed:
             if shrinks(key, was, now):

@@ -105,7 +105,7 @@ def read(path: str) -> tuple[Results, dict[str, Any] | None]:
     """Results and calibration of a run folder, or of a results file alone. A folder with attempts is measured anew."""
     from faults import RecordsError
     from measure import measure
-    from records import ATTEMPTS, Folder
+    from records import ATTEMPTS, AUDIT, Folder
 
     if Path(path).is_file():
         at = Path(path)
@@ -120,7 +120,9 @@ def read(path: str) -> tuple[Results, dict[str, Any] | None]:
     calibration = folder.read("calibration.json")
     if (folder.path / ATTEMPTS).exists():
         config, cards = folder.config_of("run.py"), folder.cards()
-        return measure(folder.attempts(), config, cards, folder.checks(), folder.events(), folder.plan), calibration
+        return measure(
+            folder.attempts(), config, cards, folder.checks(), folder.events(), folder.plan, folder.read(AUDIT)
+        ), calibration
     results = folder.read("results.json")
     if results is None:
         raise RecordsError(f"{path} holds no run: name the folder that run.py wrote (--out)")
@@ -135,7 +137,7 @@ UNKNOWN: dict[str, Any] = {
     },
     "incomplete": {"given": 0, "base_tasks": 0}, "intervals": {}, "paired": {}, "per_sample": {}, "climb": {},
     "pooled": {"n": 0}, "training_set": {"n": 0}, "by_task": {}, "outcomes": {}, "cost": {"total": {"calls": 0}},
-    "warnings": [], "identity": {}, "family": None, "band": "all", "grades": "attempts", "tier": None,
+    "warnings": [], "audit": None, "identity": {}, "family": None, "band": "all", "grades": "attempts", "tier": None,
     "graded_under": None, "dry_run": False,
 }  # fmt: skip
 

@@ -30,20 +30,21 @@ if __name__ == "__main__":
 import asyncio
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import cast
 
+from commands.audited import Audited
 from commands.console import busy, note, point_at, say, wants_colour
-from commands.flags import Flags, text_file
+from commands.flags import ASKED_ANEW, Flags, hold_against, text_file
 from commands.folder import config_of, ended, is_telling, note_remarks, note_unreadable, opened, write_down
 from commands.predictions import predictions
 from commands.regrade import regrade
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
 from commands.settings import Asking, Config, Data, Free, Identity, Plan, Row, flag, setting, task_seed, values_of
 from endpoint import Policy, Probe, Record
-from faults import DONE, BadInput, RecordsError, TaskError
+from faults import DONE, RecordsError, TaskError
 from figures.numbers import plural
 from figures.plan import make_plan, wants_full_budget
 from figures.regraded import graded
@@ -65,6 +66,7 @@ COMMAND = "run.py"
 class Args(Identity, Plan, Asking):
     """The flags: those of commands/settings.py, and where the run lies."""
 
+    audit: Path | None = setting(None, "audit.json (default: the folder's, or beside the tasks)", Path, metavar="FILE")
     out: Path = setting(None, "the run folder (default: out, or out-dry for a dry run)", Path)
     fresh: bool = setting(False, "move an old folder aside (out.1) and begin anew")
     reuse: bool = setting(False, "report from the folder, no calls")
@@ -73,6 +75,11 @@ class Args(Identity, Plan, Asking):
     plan: bool = setting(False, "print what would be asked, write nothing, stop")
     json: bool = setting(False, "print results.json instead of the report")
     verbose: bool = setting(False, "requests on stderr, never a header")
+
+    @cached_property
+    def audited(self) -> Audited:
+        """Which tasks can be passed, where that is known."""
+        return Audited.found(self.audit, self.out, self.tasks)
 
 
 def flags() -> Flags[Args]:
@@ -126,7 +133,7 @@ async def rescue(task: Task, session: Session, args: Args, watch: Watch) -> None
     base = await session.play(task, group)
     if len(base) < args.base_samples:  # an attempt stays owed, and a group with a gap is no group
         return
-    if not in_band(base, args.band):
+    if not in_band(base, args.band) or not args.audited.gives(task, args.only_passable):
         return watch.not_needed(arm_calls(args))
     plays = [(arm, 0) for arm in args.arms] + [("resample", k) for k in range(1, args.noise_runs + 1)]
     flows = [
@@ -164,10 +171,12 @@ def survey(args: Args) -> Data:
     """A first walk over the tasks, that keeps none: how many, what was left out, how long the prompts are."""
     tasks = tasks_of(args)
     with busy(f"reading the tasks of {args.tasks}"):
-        lengths = [len(bare(task.shown(), args.style).messages[-1]["content"]) for task in tasks]
+        walk = args.audited.counting(tasks)
+        lengths = [len(bare(task.shown(), args.style).messages[-1]["content"]) for task in walk]
     if not lengths:
         raise TaskError(f"{args.tasks} holds no task that can be used: name another with --tasks")
-    return cast(Data, {**tasks.about.row(), "asked": len(lengths), "prompt_characters": sum(lengths)})
+    return cast(Data, {**tasks.about.row(), "asked": len(lengths), "prompt_characters": sum(lengths),
+                       "audit": args.audited.counts(args.only_passable)})  # fmt: skip
 
 
 def identity_of(args: Args, model: str | None, data: Data) -> Row:
@@ -180,17 +189,6 @@ def planned(args: Args, data: Data, server: Probe) -> tuple[Config, Row]:
     config = config_of(args, COMMAND, identity_of(args, server.model, data), values_of(args, Plan), data, server,
                        args.dry_run)  # fmt: skip
     return config, make_plan(config, data["asked"], data["median_rating"])
-
-
-def hold_against(config: Config, args: Args, parser: Flags[Args]) -> None:
-    """--reuse and --regrade tell what the folder holds: BadInput for a flag that asks for anything else."""
-    held = {**config["identity"], **config["plan"], "margin": args.margin}  # another margin is another question
-    for each_setting in (*fields(Identity), *fields(Plan)):
-        name = each_setting.name
-        if getattr(args, name) not in (parser.get_default(name), held.get(name)):
-            # a system prompt is a text of any length
-            was = f"{args.out} was made with {flag(name)} {held.get(name)!r:.60}"
-            raise BadInput(f"{was}, and no sample is asked for here: leave {flag(name)} out")
 
 
 # ── doing ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -234,6 +232,7 @@ def make(args: Args, folder: Folder) -> int:
     if args.plan:
         return plan_only(args, data)
     with opened(args.out, args.fresh) as log:
+        args.audited.keep(log)
         if old and log.begun:
             args.model = args.model or old["identity"]["model"]
             args.predict = args.predict or old["plan"].get("predict")
@@ -273,9 +272,12 @@ def tell(args: Args, folder: Folder) -> None:
             yield attempt
 
     # another one than the plan's is labelled exploratory
-    config["plan"] |= {name: now for name in ("margin", "predict") if (now := getattr(args, name)) is not None}
+    config["plan"] |= {
+        name: now for name in (*ASKED_ANEW, "predict") if (now := getattr(args, name)) not in (None, False)
+    }
+    audit = args.audited.keep(folder)
     with busy(f"reading {folder.path}"):
-        results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan)
+        results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan, audit)
     calibration = folder.read("calibration.json")
     told = partial(text, results, calibration=calibration, folder=shlex.quote(str(folder.path)))
     say(dumps(results, indent=1) if args.json else told(colour=wants_colour()))

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
-from commands.settings import flag, ordered
-from faults import BAD_INPUT
+from commands.settings import Config, Identity, Plan, flag, ordered
+from faults import BAD_INPUT, BadInput
 
 VERSION = "0.1.0"
 
@@ -128,3 +128,18 @@ def _told(read: Callable[[str], Any]) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(str(why)) from None
 
     return reading
+
+
+# Of the plan, what a report may be asked in another way than the run was made: labelled exploratory.
+ASKED_ANEW = ("margin", "only_passable")
+
+
+def hold_against(config: Config, args: Any, parser: Flags[Any]) -> None:
+    """--reuse and --regrade tell what the folder holds: BadInput for a flag that asks for anything else."""
+    held = {**config["identity"], **config["plan"], **{name: getattr(args, name) for name in ASKED_ANEW}}
+    for each_setting in (*dataclasses.fields(Identity), *dataclasses.fields(Plan)):
+        name = each_setting.name
+        if getattr(args, name) not in (parser.get_default(name), held.get(name)):
+            # a system prompt is a text of any length
+            was = f"{args.out} was made with {flag(name)} {held.get(name)!r:.60}"
+            raise BadInput(f"{was}, and no sample is asked for here: leave {flag(name)} out")

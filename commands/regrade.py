@@ -23,7 +23,7 @@ from commands.settings import Config
 from faults import DONE
 from figures.results import Results
 from measure import measure
-from records import CHECKS, CONFIG, EVENTS, Log
+from records import AUDIT, CHECKS, CONFIG, EVENTS, Log
 from session import each
 from swarm import Slot
 from tasks import of_identity
@@ -91,7 +91,7 @@ async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -
 
 
 def _results(log: Log, config: Config) -> Results:
-    return measure(log.attempts(), config, log.cards(), log.checks(), log.events(), log.plan)
+    return measure(log.attempts(), config, log.cards(), log.checks(), log.events(), log.plan, log.read(AUDIT))
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

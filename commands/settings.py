@@ -166,6 +166,7 @@ class Plan:
     rounds: int = setting(3, "R, rounds an arm (default: 3)", count(1))
     noise_runs: int = setting(0, "re-runs of resample (default: 0)", count(0))
     full_budget: bool | None = setting(None, "go on after a rescue (default: only for mbpp-bundle)", yes_no=True)
+    only_passable: bool = setting(False, "give the arms only tasks that the audit (audit.py) found passable")
     margin: float | None = setting(None, "of equivalence (default: 5; 1 per sample)", margin, metavar="POINTS")
     predict: dict[str, float] | None = setting(None, "differences from resample that you expect, written into the plan",
                                                metavar="FILE|ARM=POINTS,...")  # fmt: skip
@@ -250,8 +251,8 @@ def shrinks(key: str, was: Any, now: Any) -> bool:
     """Whether a plan setting leaves out something that it held before."""
     if key == "arms":
         return not set(was) <= set(now)
-    if key == "band":
-        return bool(was == "all")
+    if key in ("band", "only_passable"):
+        return was in ("all", False)
     if key == "limit":  # None is every task
         return now is not None and (was is None or now < was)
     return key not in ("margin", "predict") and bool(now < was)
@@ -273,6 +274,7 @@ class Data(TypedDict):
     repaired_statements: int
     median_rating: float | None
     prompt_characters: int  # of all bare prompts together
+    audit: NotRequired[dict[str, int] | None]  # of the asked tasks by verdict; null without an audit
     looked_at: NotRequired[int]  # questions until `asked` could be used; of sql_calibrate.py
     notes: list[str]
 
@@ -320,3 +322,6 @@ class Settings(Identity, Plan):
         known = {each.name for each in fields(cls)}
         held = {**config["identity"], **config["plan"]}
         return cls(**{name: value for name, value in held.items() if name in known})
+
+
+DEFAULTS = vars(Settings())  # of what a folder that was made before there was a setting does not say

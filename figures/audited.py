@@ -28,6 +28,7 @@ from grading.grade import LETTERS, OUTCOMES
 from tasksets.task import Task, Test, parse
 
 PASSABLE, DISPUTED, UNKNOWN = VERDICTS = "passable", "disputed", "unknown"
+UNAUDITED = "unaudited"  # not in the audit, or under other words or tests
 CASE, FLOATS, ORDER, SEVERAL, WRONG = "letter case", "float format", "order", "several answers", "wrong test"
 TIME, MEMORY, CRASH, SETUP, CONTRADICTION = "time", "memory", "crash", "set-up", "contradiction"
 # From what a fairer comparison would forgive to what it would not; of a task the last that one of its tests has.

@@ -93,17 +93,19 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
     """
     identity = config["identity"]
     due = Settings.of(config)
+    audited = config["data"].get("audit")
+    n_given = (audited or {}).get("passable", 0) if due.only_passable else n_tasks  # at most
     metric = primary_metric(config)
     margin = margins(config)[metric]
     stop = not due.full_budget
     a_play = due.particles * due.rounds
     stages = {
         "base": n_tasks * due.base_samples,
-        "arms_if_all_fail": n_tasks * a_play * len(due.arms),
-        "noise_runs_if_all_fail": n_tasks * a_play * (due.noise_runs if CONTROL in due.arms else 0),
+        "arms_if_all_fail": n_given * a_play * len(due.arms),
+        "noise_runs_if_all_fail": n_given * a_play * (due.noise_runs if CONTROL in due.arms else 0),
     }
     if due.share_round0:
-        stages["arms_if_all_fail"] -= n_tasks * due.particles * (len(due.arms) - 1)
+        stages["arms_if_all_fail"] -= n_given * due.particles * (len(due.arms) - 1)
     largest = sum(stages.values())
     compared = due.compared
     family = len(compared)
@@ -119,7 +121,10 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
             "base_samples": due.base_samples,
             "band": due.band,
             "text": f"tasks on which all {due.base_samples} base attempts fail"
-            + (", and one of them passed a visible test" if due.band == "near-miss" else ""),
+            + (", and one of them passed a visible test" if due.band == "near-miss" else "")
+            + (", of the tasks that a reference passes (audit.json)" if due.only_passable else ""),
+            "audit": audited,
+            "only_passable": due.only_passable,
         },
         "primary_metric": metric,
         "metric_text": METRICS[metric],
@@ -180,7 +185,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
         "calls": {**stages, "largest": largest},
         "tokens": {"completion_largest": largest * identity["max_tokens"]},
         "power": {
-            name: _planned_power(metric, int(n_tasks * all_fail), margin, max(family, 1))
+            name: _planned_power(metric, int(n_given * all_fail), margin, max(family, 1))
             for name, all_fail in (("all", 1.0), ("half", 0.5), ("quarter", 0.25))
         },
         "power_assumes": f"a true difference of the margin, {in_points(margin)}; "

@@ -115,6 +115,39 @@ class Published(TypedDict):
 # ── the sections ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class AuditedArm(TypedDict):
+    n: int  # tasks on which the arm owes nothing
+    rescued: int  # tasks with a pass
+    rate: float | None  # fraction: rescued / n; null without a task
+    wilson: Pair  # fraction: Wilson's interval of the rate; null without a task
+    delta: float | None  # fraction: the rate less the control's on the same tasks; null for the control, without one,
+    # and without a task
+    interval: Pair  # fraction: of delta; null where it has no width to measure
+    per_sample: float | None  # fraction: passes over samples, its mean over tasks; null where arms stopped
+
+
+class AuditedSide(TypedDict):
+    tasks: int  # tasks with a whole base group
+    all_fail: int  # tasks of them whose whole base group failed
+    share: float | None  # fraction: all_fail / tasks; null without a task
+    given: int  # tasks given to the arms
+    rescued: int  # tasks that some arm or re-run rescued
+    arms: dict[Arm, AuditedArm]  # the rates of each arm
+
+
+class Audited(TypedDict):
+    """What audit.json says of the tasks of this run."""
+
+    tasks: dict[str, int]  # tasks asked: passable, disputed, unknown, unaudited
+    all_fail: dict[str, int]  # all-fail tasks likewise
+    reasons: dict[str, int]  # disputed all-fail tasks by reason
+    disputed: dict[Task, str]  # disputed all-fail tasks: the reason of each
+    passed_all_the_same: int  # disputed tasks that some attempt passes, so that the dispute is about their references
+    only_passable: bool  # whether the arms were given passable tasks alone
+    with_disputed: AuditedSide  # every rate over all tasks
+    without_disputed: AuditedSide  # and over those that are not disputed
+
+
 class Verdict(TypedDict):
     primary_metric: str  # rescue_rate, per_sample
     margin: float  # fraction: what equivalent means, the smaller of the one asked for and half of control_foretold
@@ -460,6 +493,8 @@ class Results(Published, total=False):
     """All of results.json. measure writes every key; a file from elsewhere may hold the published ones alone."""
 
     schema_version: int  # of this file; it goes up when a key is added, goes, or changes its meaning
+    audit: Audited | None  # which tasks can be passed at all, and every rate without those that cannot; null without
+    # an audit.json
     verdict: Verdict  # the plan's rule applied
     predictions: dict[Arm, Prediction]  # what --predict said, beside what came out; empty without it
     incomplete: Incomplete  # what an interrupted run still owes and what a server refuses: out of the figures

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import stats
+from commands.settings import DEFAULTS, Row
 from figures.counted import incomplete, outcomes
 from figures.numbers import in_points, listed, of, plural
 from figures.plan import CONTROL, METRICS, plan_digest
@@ -49,10 +50,13 @@ def warnings(table: Table) -> list[str]:
         out.append(
             f"The server refuses prompts: {listed(told)}. No rate counts those tasks, as a pass or as a failure."
         )
+    if table.only_passable and not table.is_audited:
+        out.append("The arms were given passable tasks alone, and audit.json is gone: put it back into the folder.")
     if table.base.done.any() and not table.all_fail.any():
         out.append("No task is all-fail: every one has a pass in its base group, so there is nothing to rescue.")
     elif table.all_fail.any() and not table.given.any():
-        out.append("No all-fail task is in the near-miss band, so the arms were given nothing.")
+        which = ["in the near-miss band"] * (table.band == "near-miss") + ["passable"] * table.only_passable
+        out.append(f"No all-fail task is {' and '.join(which)}, so the arms were given nothing.")
     elif int(table.given.sum()) == 1:
         out.append("Only 1 task was given to the arms: an interval is not meaningful with 1 task.")
     cut = []
@@ -122,8 +126,12 @@ def departures(table: Table, metric: str, margin: float) -> list[str]:
 
 def changed(table: Table) -> list[str]:
     """The settings that are no longer what the plan says."""
+
+    def value(settings: Row, key: str) -> object:
+        return settings.get(key, DEFAULTS.get(key))
+
     before, now = table.plan["settings"] if table.plan else {}, table.config["plan"]
-    return sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key)) if before else []
+    return sorted(key for key in before.keys() | now.keys() if value(before, key) != value(now, key)) if before else []
 
 
 def sentence(table: Table, metric: str, margin: float, rows: Mapping[str, Against], late: bool, planned: bool) -> str:

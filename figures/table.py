@@ -12,6 +12,7 @@ Left out: what is told of them (measure.py), what is due (settings.py), the fold
 
 from __future__ import annotations
 
+import copy
 import math
 from array import array
 from collections import Counter, defaultdict
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commands.settings import CONTROL, Config, Row, Settings
+from figures.audited import PASSABLE, UNAUDITED
 from grading.reasoning import ENDS, OPENS
 from swarm import Attempt, same_program
 from tasksets.task import Task
@@ -107,6 +109,8 @@ class Table:
     runs: list[tuple[str, int]]  # code of a run -> (arm, rerun)
     shown: dict[tuple[int, str], int]  # (task, "arm/rerun/round/particle") -> row
     duplicates: int
+    audits: dict[str, Row]  # of audit.json: what it says of each task, where it knows this very one
+    is_audited: bool  # whether there is an audit at all
 
     def __post_init__(self) -> None:
         due = Settings.of(self.config)
@@ -118,6 +122,11 @@ class Table:
         self.all_fail = self.base.done & ~self.base.rescued
         self.near_miss = self.all_fail & (self.best_base > 0)
         self.given = self.near_miss if self.band == "near-miss" else self.all_fail
+        verdicts = [self.audits.get(task, {}).get("verdict", UNAUDITED) for task in self.tasks]
+        self.verdicts: Texts = np.array(verdicts, dtype=object)
+        self.only_passable = due.only_passable
+        if due.only_passable:
+            self.given = self.given & (self.verdicts == PASSABLE)
         stop = not due.full_budget
         self.plays = {arm: self._play(arm, 0, due.rounds, due.particles, stop, due.share_round0) for arm in due.arms}
         again = range(1, due.noise_runs + 1) if self.controlled else ()
@@ -156,6 +165,12 @@ class Table:
             (c.run == self.runs.index((arm, rerun))) & (c.round < row.shape[1]) & (c.particle < row.shape[2])
         )
         row[c.task[here], c.round[here], c.particle[here]] = here
+
+    def among(self, mask: Bools) -> Table:
+        """The same run, as if only these tasks had been all-fail."""
+        part = copy.copy(self)
+        part.all_fail, part.near_miss, part.given = self.all_fail & mask, self.near_miss & mask, self.given & mask
+        return part
 
     # who is compared with whom
     @property
@@ -240,6 +255,7 @@ def tabulate(
     cards: Iterable[Row | Task] = (),
     events: Iterable[Mapping[str, Any]] = (),
     plan: Row | None = None,
+    audit: Row | None = None,
 ) -> Table:
     """One walk over the attempts; nothing of a reply or a program is kept but numbers that say which are equal."""
     rows: dict[tuple[str, int, int, int], tuple[_Row, Lines | None]] = {}
@@ -292,10 +308,13 @@ def tabulate(
         )
     del texts, replies, programs
 
-    tags = {
-        card.id if isinstance(card, Task) else str(card["id"]): card.tags if isinstance(card, Task) else card["tags"]
-        for card in cards
-    }
+    tags: dict[str, Mapping[str, str]] = {}
+    audits = dict(audit["by_task"]) if audit else {}
+    for card in cards:
+        name, digest = (card.id, card.digest) if isinstance(card, Task) else (str(card["id"]), card.get("digest"))
+        tags[name] = card.tags if isinstance(card, Task) else card["tags"]
+        if name in audits and digest not in (audits[name]["digest"], None):
+            del audits[name]  # of another task of that name
     names = list(runs)
     order = sorted(rows, key=lambda key: (key[0], names[key[1]], key[2], key[3]))
     tasks = sorted(tags.keys() | {key[0] for key in order})
@@ -332,6 +351,8 @@ def tabulate(
         runs=names,
         shown=shown_slots,
         duplicates=duplicates,
+        audits=audits,
+        is_audited=audit is not None,
     )
 
 

@@ -255,6 +255,7 @@ def _all_fail(r: Results) -> list[str]:
 def _arms(r: Results) -> list[str]:
     if not r["incomplete"]["given"]:
         return [_p(r["verdict"]["sentence"])]
+    audited = [*map(_p, words.audit_words(r)), _table(tables.audited(r))]
     both = [_table(tables.rescues(r)), _table(tables.per_sample(r))]
     if r["verdict"]["primary_metric"] == "per_sample":
         both.reverse()
@@ -281,6 +282,7 @@ def _arms(r: Results) -> list[str]:
         _p(said),
         *both,
         plots.forest(r),
+        *audited,
         _p(words.effect_words(r), True),
         _p(words.prediction_words(r), True),
         _p(words.equivalence_words(r), True),

@@ -105,6 +105,34 @@ def rescues(r: Results) -> Table | None:
     return table(f"Rescue rate, points [{CONFIDENCE} interval]", head, rows, page_only=["Holm p"])
 
 
+def audited(r: Results) -> Table | None:
+    """Every rate with the disputed tasks and without them."""
+    if not (found := r["audit"]) or not found["tasks"]["disputed"]:
+        return None
+    sides = found["with_disputed"], found["without_disputed"]
+    rows: list[list[object]] = [
+        [
+            "all-fail",
+            *(of(side["all_fail"], side["tasks"]) for side in sides),
+            *(share(side["share"]) for side in sides),
+        ],
+        ["any arm", *(of(side["rescued"], side["given"]) for side in sides)],
+    ]
+    for arm in sides[0]["arms"]:
+        arms = [side["arms"][arm] for side in sides]
+        rows.append([arm, *(of(x["rescued"], x["n"]) for x in arms), *(estimate(x["rate"], x["wilson"]) for x in arms)])
+        if arms[0]["delta"] is not None:
+            against = (estimate(x["delta"], x["interval"], sign=True) for x in arms)
+            rows.append([f"{arm} minus {CONTROL}", "", "", *against])
+        if arms[0]["per_sample"] is not None:
+            rows.append([f"{arm}, a sample", "", "", *(points(x["per_sample"], 2) for x in arms)])
+    head: Head = ["", Column("tasks, all", short="all"), Column("tasks, without", short="without"),
+                  Column("rate, all", "estimate"), Column("rate, without", "estimate")]  # fmt: skip
+    named = ", ".join(f"{task} ({reason})" for task, reason in found["disputed"].items())
+    note = [f"Disputed and all-fail: {named}."] if named else []
+    return table("With and without the disputed tasks, points", head, rows, note)
+
+
 def per_sample(r: Results) -> Table | None:
     """Passes over samples, where full budgets give such a rate: of every arm, unless the verdict is drawn from it."""
     primary, rows = r["verdict"]["primary_metric"] == "per_sample", []

@@ -157,6 +157,12 @@ def _verdict_text(r: Results, paper: Paper) -> list[str]:
     )
 
 
+def _audit_text(r: Results, paper: Paper) -> list[str]:
+    """Which tasks can be passed at all, and what every rate is without the others."""
+    told = tables.audited(r)
+    return paper.wrap(*words.audit_words(r)) + (["", told.caption, *paper.table(told)] if told else [])
+
+
 def _pooled_text(r: Results, paper: Paper) -> list[str]:
     """What the extra samples brought back, however they were structured, and how the training set moved."""
     lines = paper.wrap(words.pooled_words(r))
@@ -194,6 +200,7 @@ TEXT: tuple[Callable[[Results, Paper], list[str]], ...] = (
     _base_text,
     _arms_text,
     _verdict_text,
+    _audit_text,
     _pooled_text,
     _climb_text,
     _outcome_text,
@@ -238,9 +245,11 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     sent = "top_p not sent" if identity["as_published"] else f"top_p {identity['top_p']:g}"
     powers = " / ".join(words.share(plan["power"][key]["power_holm"]) for key in ("all", "half", "quarter"))
     said = ", ".join(f"{arm} {100 * x:+g}" for arm, x in plan["predictions"].items())
+    only = "; the arms are given passable ones alone" if settings.get("only_passable") else ""
     lines = [
         f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}{median}; left out: {out}",
         *data["notes"],
+        *([f"audit: {_verdicts(data['audit'])}{only}"] if data.get("audit") else []),
         f"calls: at most {calls['largest']:,}: "
         + ", ".join(f"{calls[key]:,} {name}" for key, name in stages.items() if calls[key]),
         f"tokens: at most {made:,} out, about {given:,} in{usd}",
@@ -254,3 +263,7 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
         *(["as published: the departures that change a number are taken back"] if identity["as_published"] else []),
     ]
     return "\n".join(lines)
+
+
+def _verdicts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number:,} {verdict}" for verdict, number in counts.items() if number) or "no task"

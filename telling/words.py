@@ -140,6 +140,30 @@ def base_words(r: Results) -> list[str]:
     return said
 
 
+def audit_words(r: Results) -> list[str]:
+    """How many of the all-fail tasks fail their own reference, and what follows."""
+    if not (found := r["audit"]):
+        return []
+    failed, asked = found["all_fail"], found["tasks"]
+    whole = sum(failed.values())
+    reasons = ", ".join(f"{reason} {n}" for reason, n in found["reasons"].items())
+    why = f" ({reasons}), so nothing can be expected to rescue {'it' if failed['disputed'] == 1 else 'them'}"
+    said = [
+        f"Audit: {of(failed['disputed'], whole, 'all-fail task')} fail{'s' * (failed['disputed'] == 1)} "
+        f"{'its' if failed['disputed'] == 1 else 'their'} own reference, or cannot be passed as the tests stand"
+        f"{why if reasons else ''}."
+    ]
+    if unknown := failed["unknown"] + failed["unaudited"]:
+        said.append(f"Of {of(unknown, whole)} nothing is known.")
+    if others := asked["disputed"] - failed["disputed"]:
+        said.append(f"Of the other tasks asked {others:,} {'is' if others == 1 else 'are'} disputed as well.")
+    if passed := found["passed_all_the_same"]:
+        said.append(f"On {plural(passed, 'disputed task')} some attempt passes all the same.")
+    if found["only_passable"]:
+        said.append(f"Only passable: the {failed['passable']:,} passable ones alone make the rates and the verdict.")
+    return said
+
+
 def budget_words(r: Results) -> list[str]:
     """What each all-fail task was given, and what that does to the comparison."""
     budget, given = r["budget"], r["incomplete"]["given"]

@@ -53,8 +53,8 @@ PURE = [room for room in TREE if room.startswith(("figures.", "estimators."))] +
 ]
 # What a pure room may use: nothing in here knows of a network, a clock, a disk, a process or a global random state.
 PURE_MODULES = set(
-    "__future__ abc array ast bisect collections dataclasses decimal enum fractions functools hashlib heapq itertools "
-    "json math operator re statistics string typing numpy scipy".split()
+    "__future__ abc array ast bisect collections copy dataclasses decimal enum fractions functools hashlib heapq "
+    "itertools json math operator re statistics string typing numpy scipy".split()
 )
 IMPURE_CALLS = {"open", "input", "print", "exec", "eval", "hash", "__import__"}
 NUMPY_RANDOM = {"Generator", "SeedSequence", "default_rng"}  # all of them take their seed from the caller

@@ -297,7 +297,8 @@ def test_every_key_of_the_results_is_told(tmp_path: Path) -> None:
         conf = config(**(folder.config["identity"] | folder.config["plan"] | changes))
         uncounted = name == "full"
         attempts = [replace(a, prompt_tokens=None) if uncounted else a for a in folder.attempts()]
-        results = measure.measure(attempts, conf, cards, (), folder.events())
+        rows = {one.id: {"verdict": "disputed", "reason": "time", "digest": one.digest} for one in cards[:6]}
+        results = measure.measure(attempts, conf, cards, (), folder.events(), audit={"by_task": rows})
         seen: set[tuple[str, ...]] = set()
         watched = Watched(results, seen)
         report_text(watched)

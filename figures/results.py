@@ -23,6 +23,8 @@ Group = str  # base, round0, an arm, or "resample re-runs"
 Setting = str  # a setting, as config.json names it
 Word = str  # better, worse, equivalent, inconclusive
 PassShare = str  # of a task's samples: none, under_20, 20_to_80 (its ends included), over_80, all
+Passability = str  # of a task: passable, disputed, unknown, unaudited
+Reason = str  # why a task is disputed: several answers, float format, ... (docs/audit.md)
 Pair = list[float | None]  # an interval, [lo, hi]; its ends are null together
 
 
@@ -138,10 +140,10 @@ class AuditedSide(TypedDict):
 class Audited(TypedDict):
     """What audit.json says of the tasks of this run."""
 
-    tasks: dict[str, int]  # tasks asked: passable, disputed, unknown, unaudited
-    all_fail: dict[str, int]  # all-fail tasks likewise
-    reasons: dict[str, int]  # disputed all-fail tasks by reason
-    disputed: dict[Task, str]  # disputed all-fail tasks: the reason of each
+    tasks: dict[Passability, int]  # tasks asked: passable, disputed, unknown, unaudited
+    all_fail: dict[Passability, int]  # all-fail tasks likewise
+    reasons: dict[Reason, int]  # disputed all-fail tasks by reason
+    disputed: dict[Task, Reason]  # disputed all-fail tasks: the reason of each
     passed_all_the_same: int  # disputed tasks that some attempt passes, so that the dispute is about their references
     only_passable: bool  # whether the arms were given passable tasks alone
     with_disputed: AuditedSide  # every rate over all tasks

@@ -154,9 +154,9 @@ def audit_words(r: Results) -> list[str]:
         f"{why if reasons else ''}."
     ]
     if unknown := failed["unknown"] + failed["unaudited"]:
-        said.append(f"Of {of(unknown, whole)} nothing is known.")
-    if others := asked["disputed"] - failed["disputed"]:
-        said.append(f"Of the other tasks asked {others:,} {'is' if others == 1 else 'are'} disputed as well.")
+        said.append(f"Of {of(unknown, whole)} it is not known.")
+    every = ", ".join(f"{number:,} {verdict}" for verdict, number in asked.items() if number)
+    said.append(f"Of all tasks asked: {every}.")
     if passed := found["passed_all_the_same"]:
         said.append(f"On {plural(passed, 'disputed task')} some attempt passes all the same.")
     if found["only_passable"]:

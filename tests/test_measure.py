@@ -1236,8 +1236,9 @@ def test_every_key_is_on_the_page_and_every_key_of_the_page_is_in_a_run(tmp_path
         {"event": "start", "time": 1.0}, {"event": "graded"}, {"event": "grader", "graded": 3, "repeated": 1},
         {"event": "slots", "busy_slot_seconds": 2.0},
     ]  # fmt: skip
+    audit = {"by_task": {tasks[0]: {"verdict": "disputed", "reason": "time", "digest": ""}}}
     made = [
-        measure(full, config(noise_runs=2, full_budget=True, price=[1.0, 2.0]), cards, (), events),
+        measure(full, config(noise_runs=2, full_budget=True, price=[1.0, 2.0]), cards, (), events, audit=audit),
         measure(stopped, config(noise_runs=2, predict={"ring": 3.0}), cards, (), events),
         measure([], config(arms=["solo"])),
     ]

@@ -29,7 +29,7 @@ from commands.settings import Config, Row, flag
 from faults import BadInput, RecordsError
 from figures.regraded import graded
 from measure import measure
-from records import Folder, dumps
+from records import AUDIT, Folder, dumps
 from rows.columns import SCHEMA_VERSION, Origin, Rescue
 from swarm import PLAIN, Attempt, Prompt, Style, bare, fenced, same_program
 from tasksets.task import Task
@@ -64,7 +64,7 @@ class Run:
                     passing.append(attempt)
                 yield attempt
 
-        results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan)
+        results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan, folder.read(AUDIT))
         return cls(config, {task.id: task for task in cards}, passing, results, folder)
 
     @property

@@ -288,6 +288,7 @@ def _arms(r: Results) -> list[str]:
         _p(words.equivalence_words(r), True),
         _p(words.noise_words(r), True),
         _p(words.power_words(r), True),
+        _p(words.luck_words(r), True),
         _under("Rescues by round", plots.rounds(r)),
         _under("With every further sample", plots.coverage(r)),
         numbers,

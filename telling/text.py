@@ -154,6 +154,7 @@ def _verdict_text(r: Results, paper: Paper) -> list[str]:
         words.equivalence_words(r),
         words.noise_words(r),
         words.power_words(r),
+        words.luck_words(r),
     )
 
 

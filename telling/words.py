@@ -16,7 +16,7 @@ from typing import Any, Literal
 from figures.hill import Area, Curve
 from figures.numbers import in_points, listed, of, plural, points, share
 from figures.plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL
-from figures.results import Against, Results
+from figures.results import Against, Power, Results
 from figures.said import UNFINISHED
 
 STAGES: tuple[tuple[Literal["base", "on_policy", "with_refined"], str], ...] = (
@@ -366,6 +366,33 @@ def power_words(r: Results) -> str:
     if needed:
         words += f"; for 80%, one comparison alone needs {needed[-1]:,} all-fail tasks"
     return words + "."
+
+
+def luck_words(r: Results) -> str:
+    """Of an arm called better or worse: where the margin itself is seen less often than not, what is seen is the larger
+    by luck. Empty where the chance is one in two or more, at its best."""
+    if r["verdict"]["primary_metric"] != "rescue_rate":
+        return ""
+    seen = [arm for arm, word in r["verdict"]["arms"].items() if word in ("better", "worse")]
+    chances = {arm: chance for arm in seen if (row := r["power"].get(arm)) and (chance := _at_best(row)) < EVEN}
+    if not chances:
+        return ""
+    effect, chance = in_points(r["power"][next(iter(chances))]["effect"]), max(chances.values())
+    return (
+        f"A true difference of {effect} would be seen here with a chance of {share(chance, 0)} at best. What is seen at "
+        f"such odds is picked for being large: {listed(list(chances))} {'differs' if len(chances) == 1 else 'differ'} "
+        "probably by less than is printed."
+    )
+
+
+EVEN = 0.5  # the chance to see the margin, under which a difference that is seen is mostly luck
+
+
+def _at_best(row: Power) -> float:
+    """The chance to see a difference of the margin, at Holm's first step; 1 where there is no margin or no task."""
+    ends = row["power_holm"] if isinstance(row["power_holm"], list) else [row["power_holm"]]  # a number in older files
+    known = [end for end in ends if end is not None]
+    return max(known) if known and row["effect"] > 0 else 1.0
 
 
 def pooled_words(r: Results) -> str:

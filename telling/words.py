@@ -379,9 +379,9 @@ def luck_words(r: Results) -> str:
         return ""
     effect, chance = in_points(r["power"][next(iter(chances))]["effect"]), max(chances.values())
     return (
-        f"A true difference of {effect} would be seen here with a chance of {share(chance, 0)} at best. What is seen at "
-        f"such odds is picked for being large: {listed(list(chances))} {'differs' if len(chances) == 1 else 'differ'} "
-        "probably by less than is printed."
+        f"A true difference of {effect} would be seen here with a chance of {share(chance, 0)} at best. What is seen "
+        f"at such odds is picked for being large: {listed(list(chances))} "
+        f"{'differs' if len(chances) == 1 else 'differ'} probably by less than is printed."
     )
 
 

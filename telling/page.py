@@ -239,17 +239,10 @@ def _value(value: object) -> str:
 
 
 def _all_fail(r: Results) -> list[str]:
-    said, near, more = _p(" ".join(words.base_words(r))), r["near_miss"], ""
+    said = _p(" ".join(words.base_words(r)))
     if not sum(r["p0_histogram"]):
         return [said]
-    if near["near_miss"]:
-        more = (
-            f"On {near['near_miss']:,} of those {near['all_fail']:,} ({share(near['share'])}) some base attempt passed "
-            f"a visible test (near-miss); there the best attempt passes {share(near['mean_best_fitness'])} of the "
-            f"visible tests on average, and at least half of them on {near['at_least_half']:,} "
-            f"({share(near['at_least_half_share'])})."
-        )
-    return [said, plots.base(r), _p(more, True), _numbers(tables.base(r))]
+    return [said, plots.base(r), _p(words.near_miss_words(r), True), _numbers(tables.base(r))]
 
 
 def _arms(r: Results) -> list[str]:
@@ -296,16 +289,11 @@ def _arms(r: Results) -> list[str]:
 
 
 def _climb(r: Results) -> list[str]:
-    climb, lost = tables.climbers(r), r["unrescued"]
+    climb = tables.climbers(r)
     if not climb:
         return []
-    said = "The best program so far of each particle, on the tasks where neither side has stopped."
-    if lost["n"]:
-        said += (
-            f" On the {plural(lost['n'], 'task')} that no arm rescued the best program passes "
-            f"{share(lost['mean_best_fitness'])} of the visible tests on average, and none on "
-            f"{lost['at_zero']:,} ({share(lost['at_zero_share'])})."
-        )
+    said = "The best program so far of each particle, on the tasks where neither side has stopped. "
+    said += words.unrescued_words(r)
     return [_p(said), plots.climb(climb), _numbers(tables.signal(r), tables.active(r), tables.anchoring(r))]
 
 

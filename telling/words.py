@@ -164,6 +164,31 @@ def audit_words(r: Results) -> list[str]:
     return said
 
 
+def near_miss_words(r: Results) -> str:
+    """On how many all-fail tasks the fitness has a slope to offer; empty where on none."""
+    near = r["near_miss"]
+    if not near["near_miss"]:
+        return ""
+    return (
+        f"On {near['near_miss']:,} of those {near['all_fail']:,} ({share(near['share'])}) some base attempt passed "
+        f"a visible test (near-miss); there the best attempt passes {share(near['mean_best_fitness'])} of the "
+        f"visible tests on average, and at least half of them on {near['at_least_half']:,} "
+        f"({share(near['at_least_half_share'])})."
+    )
+
+
+def unrescued_words(r: Results) -> str:
+    """How close the tasks came that nobody rescued; empty where there is none."""
+    lost = r["unrescued"]
+    if not lost["n"]:
+        return ""
+    return (
+        f"On the {plural(lost['n'], 'task')} that no arm rescued the best program passes "
+        f"{share(lost['mean_best_fitness'])} of the visible tests on average, and none on "
+        f"{lost['at_zero']:,} ({share(lost['at_zero_share'])})."
+    )
+
+
 def budget_words(r: Results) -> list[str]:
     """What each all-fail task was given, and what that does to the comparison."""
     budget, given = r["budget"], r["incomplete"]["given"]

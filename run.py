@@ -67,12 +67,14 @@ class Args(Identity, Plan, Asking):
     """The flags: those of commands/settings.py, and where the run lies."""
 
     audit: Path | None = setting(None, "audit.json (default: the folder's, or beside the tasks)", Path, metavar="FILE")
+    config: Path | None = setting(None, "the flags of another run, but for those given: its config.json", Path,
+                                  metavar="FILE")  # fmt: skip
     out: Path = setting(None, "the run folder (default: out, or out-dry for a dry run)", Path)
     fresh: bool = setting(False, "move an old folder aside (out.1) and begin anew")
     reuse: bool = setting(False, "report from the folder, no calls")
     regrade: bool = setting(False, "grade every saved reply again, no calls, and report")
     dry_run: bool = setting(False, "toy tasks and a fake policy")
-    plan: bool = setting(False, "print what would be asked, write nothing, stop")
+    plan: bool = setting(False, "print what would be asked (--json: as JSON), write nothing, stop")
     json: bool = setting(False, "print results.json instead of the report")
     verbose: bool = setting(False, "requests on stderr, never a header")
 
@@ -102,9 +104,9 @@ def settings(parser: Flags[Args], argv: list[str] | None) -> Args:
         parser.error(f"{' and '.join(chosen)} exclude each other: give one")
     if args.noise_runs and "resample" not in args.arms:
         parser.error("--noise-runs re-runs resample: put it into --arms")
-    if args.system is not None:
+    if "system" in parser.given:  # from --config it is the text itself
         args.system = parser.told(text_file, args.system)
-    if args.predict is not None:
+    if "predict" in parser.given:
         args.predict = parser.told(predictions, args.predict, args.compared)
     return args
 
@@ -251,7 +253,8 @@ def plan_only(args: Args, data: Data) -> int:
         async with policy(args, lambda event: None) as asked:
             return await probed(asked)
 
-    say(plan_text(*planned(args, data, asyncio.run(ask()))))
+    config, plan = planned(args, data, asyncio.run(ask()))
+    say(dumps(plan, indent=1) if args.json else plan_text(config, plan))
     return DONE
 
 

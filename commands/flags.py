@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import difflib
+import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
@@ -43,6 +45,7 @@ class Flags(argparse.ArgumentParser, Generic[Args]):
             allow_abbrev=False,
         )
         self.kind = kind
+        self.given: set[str] = set()  # names of the flags that the last command line held
         every = {each.name: each for each in dataclasses.fields(kind)}  # type: ignore[arg-type]
         for title, members in groups.items():
             group = self.add_argument_group(title, members.__doc__)
@@ -61,9 +64,17 @@ class Flags(argparse.ArgumentParser, Generic[Args]):
             near = nearest(name, self._option_string_actions) if name else ""
             self.error(f"unrecognized arguments: {' '.join(odd)}{near}")
         given = vars(known)
+        self.given = {name for name in given if self._stands_in(name, sys.argv[1:] if argv is None else argv)}
+        if given.get("config") is not None:
+            kept = self.told(kept_flags, given["config"])
+            given |= {name: value for name, value in kept.items() if name in given.keys() - self.given}
         if "usd" in (given.get("stop_after") or ()) and not given["price"]:
             self.error("--stop-after usd= needs --price IN,OUT")
         return self.kind(**given)
+
+    def _stands_in(self, name: str, argv: Sequence[str]) -> bool:
+        """Whether a flag was given: no abbreviation is one, so its words tell."""
+        return any(word.partition("=")[0] in (flag(name), flag(f"no_{name}")) for word in argv)
 
     def told(self, read: Callable[..., Any], *what: object) -> Any:
         """What a reader makes of a flag, where it needs more than the flag's text."""
@@ -89,6 +100,19 @@ def text_file(path: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as why:
         raise ValueError(f"--system {path} cannot be read ({why}): name a text file") from None
+
+
+def kept_flags(path: Path) -> dict[str, Any]:
+    """The flags of a run, by name, as its config.json holds them. ValueError where that is none."""
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        flags = {**held["identity"], **held["plan"], **held["free"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(f"--config {path} cannot be read as a run's config.json: name one") from None
+    empty = [name for name, value in flags.items() if value in (None, [])]
+    for name in empty:
+        del flags[name]
+    return {name: tuple(value) if name == "price" else value for name, value in flags.items()}
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

@@ -469,6 +469,38 @@ def test_the_last_lines_say_where_things_are_and_how_to_go_on(go, three, tmp_pat
     assert go("--reuse", "--json")[1] == (folder / "results.json").read_text()
 
 
+def test_the_flags_of_another_run(tmp_path, three, capsys):
+    (tmp_path / "words.txt").write_text("Be brief.")
+    parser = run.flags()
+    first = run.settings(parser, ["--tasks", three, "--system", str(tmp_path / "words.txt"), "--temperature", "0.5",
+                                  "--arms", "resample,star", "--base-url", "http://127.0.0.1:1", "--price", "1,2",
+                                  "--predict", "star=3", "--out", "one"])  # fmt: skip
+    kept = {name: run.values_of(first, kind) for name, kind in (("identity", run.Identity), ("plan", run.Plan),
+                                                                ("free", run.Free))}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(kept))
+    again = run.settings(parser, ["--config", str(tmp_path / "config.json"), "--temperature", "1", "--out", "two",
+                                  "--base-url=http://127.0.0.1:2"])  # fmt: skip
+    differ = {name for name in vars(first) if getattr(first, name) != getattr(again, name)}
+    assert differ == {"config", "out", "temperature", "base_url"}
+    assert again.temperature == 1 and again.base_url == ["http://127.0.0.1:2"] and again.system == "Be brief."
+    for what, text in (("nothing", None), ("no run", "{}"), ("no JSON", "x"), ("a list", "[]")):
+        at = tmp_path / f"{what}.json"
+        if text is not None:
+            at.write_text(text)
+        with pytest.raises(SystemExit) as end:
+            run.settings(parser, ["--config", str(at)])
+        said = capsys.readouterr().err
+        assert end.value.code == 2 and "name one" in said and said.count("\n") == 1
+
+
+def test_a_plan_as_json(go, three, tmp_path):
+    with serving(reply=wrong) as mock:
+        code, out, _ = go("--tasks", three, "--plan", "--json", url=mock.url)
+    plan = json.loads(out)
+    assert code == 0 and plan["population"]["tasks"] == 3 and plan["calls"]["largest"] == 3 * (8 + 96)
+    assert not (tmp_path / "out").exists()
+
+
 def test_without_an_endpoint_one_is_asked_for(go, tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key-of-mine")

@@ -30,23 +30,20 @@ if __name__ == "__main__":
 import asyncio
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
-from pathlib import Path
+from functools import partial
 from typing import cast
 
-from commands.audited import Audited
+from commands.arguments import Args, settings
 from commands.console import busy, note, point_at, say, wants_colour
-from commands.flags import ASKED_ANEW, Flags, hold_against, text_file
+from commands.flags import ASKED_ANEW, Flags, hold_against
 from commands.folder import config_of, ended, is_telling, note_remarks, note_unreadable, opened, write_down
-from commands.predictions import predictions
 from commands.regrade import regrade
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
-from commands.settings import Asking, Config, Data, Free, Identity, Plan, Row, flag, setting, task_seed, values_of
+from commands.settings import Config, Data, Free, Identity, Plan, Row, task_seed, values_of
 from endpoint import Policy, Probe, Record
 from faults import DONE, RecordsError, TaskError
 from figures.numbers import plural
-from figures.plan import make_plan, wants_full_budget
+from figures.plan import make_plan
 from figures.regraded import graded
 from measure import measure
 from records import Folder, Log, dumps
@@ -62,53 +59,8 @@ from telling.text import plan_text, text
 COMMAND = "run.py"
 
 
-@dataclass(kw_only=True)
-class Args(Identity, Plan, Asking):
-    """The flags: those of commands/settings.py, and where the run lies."""
-
-    audit: Path | None = setting(None, "audit.json (default: the folder's, or beside the tasks)", Path, metavar="FILE")
-    config: Path | None = setting(None, "the flags of another run, but for those given: its config.json", Path,
-                                  metavar="FILE")  # fmt: skip
-    out: Path = setting(None, "the run folder (default: out, or out-dry for a dry run)", Path)
-    fresh: bool = setting(False, "move an old folder aside (out.1) and begin anew")
-    reuse: bool = setting(False, "report from the folder, no calls")
-    regrade: bool = setting(False, "grade every saved reply again, no calls, and report")
-    dry_run: bool = setting(False, "toy tasks and a fake policy")
-    plan: bool = setting(False, "print what would be asked (--json: as JSON), write nothing, stop")
-    json: bool = setting(False, "print results.json instead of the report")
-    verbose: bool = setting(False, "requests on stderr, never a header")
-
-    @cached_property
-    def audited(self) -> Audited:
-        """Which tasks can be passed, where that is known."""
-        return Audited.found(self.audit, self.out, self.tasks)
-
-
 def flags() -> Flags[Args]:
     return Flags(COMMAND, __doc__, Args, identity=Identity, plan=Plan, free=Free)
-
-
-def settings(parser: Flags[Args], argv: list[str] | None) -> Args:
-    """The flags, checked against each other and filled in."""
-    args = parser.read(argv)
-    if args.dry_run:
-        if args.tasks != parser.get_default("tasks") or args.base_url or args.model:
-            parser.error("--dry-run has its own tasks and policy: leave --tasks, --model and --base-url out")
-        args.tasks, args.model = "toy", "fake"
-    args.out = args.out or Path("out-dry" if args.dry_run else "out")
-    if args.full_budget is None and not (args.reuse or args.regrade):
-        args.full_budget = wants_full_budget(args.tasks, args.as_published)
-    instead = [flag(name) for name in ("reuse", "regrade", "plan") if getattr(args, name)]  # of making the run
-    chosen = [*instead, "--fresh"] if args.fresh else instead
-    if instead and len(chosen) > 1:
-        parser.error(f"{' and '.join(chosen)} exclude each other: give one")
-    if args.noise_runs and "resample" not in args.arms:
-        parser.error("--noise-runs re-runs resample: put it into --arms")
-    if "system" in parser.given:  # from --config it is the text itself
-        args.system = parser.told(text_file, args.system)
-    if "predict" in parser.given:
-        args.predict = parser.told(predictions, args.predict, args.compared)
-    return args
 
 
 # ── the experiment ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import run
+from commands import settings
 from commands.flags import VERSION, nearest
 from commands.settings import Free, Identity, Plan, ordered, task_order, task_seed
 from grading import grade
@@ -475,8 +476,8 @@ def test_the_flags_of_another_run(tmp_path, three, capsys):
     first = run.settings(parser, ["--tasks", three, "--system", str(tmp_path / "words.txt"), "--temperature", "0.5",
                                   "--arms", "resample,star", "--base-url", "http://127.0.0.1:1", "--price", "1,2",
                                   "--predict", "star=3", "--out", "one"])  # fmt: skip
-    kept = {name: run.values_of(first, kind) for name, kind in (("identity", run.Identity), ("plan", run.Plan),
-                                                                ("free", run.Free))}  # fmt: skip
+    classes = {"identity": Identity, "plan": Plan, "free": Free}
+    kept = {name: settings.values_of(first, kind) for name, kind in classes.items()}
     (tmp_path / "config.json").write_text(json.dumps(kept))
     again = run.settings(parser, ["--config", str(tmp_path / "config.json"), "--temperature", "1", "--out", "two",
                                   "--base-url=http://127.0.0.1:2"])  # fmt: skip

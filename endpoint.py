@@ -345,6 +345,7 @@ class Policy:
             urls=[server.url for server in words],
             facts=facts,
             warnings=[*warnings, *self._fields.dropped.values()],
+            seconds=round(max(reply.latency_seconds for _, reply in words.values()), 3),
         )
 
     def _name(self, row: Body) -> str:
@@ -440,6 +441,7 @@ class Policy:
         for server.url in forms:
             while True:
                 payload = self._fields.payload(self.model, [{"role": "user", "content": PROBE}], 0)
+                began = time.monotonic()
                 try:
                     body = await server.complete(payload)
                     reply = self._read(server, body)
@@ -459,7 +461,7 @@ class Policy:
                     self._implied_tag |= bool(ENDS.search(content)) and not OPENS.search(content)
                     server.settled = True
                     self._log({"event": "probe", "url": server.url, **tokens(reply)})
-                    return body, reply
+                    return body, reply._replace(latency_seconds=time.monotonic() - began)
                 if failure.kind != "refused" or not self._fields.learn(failure.say, payload):
                     break  # else each round learns a field more
             if failure.kind != "absent" and not failure.page:

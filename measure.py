@@ -26,7 +26,7 @@ import numpy as np
 import stats
 from commands.settings import Config, Row
 from figures.climbed import anchoring, climb, signal
-from figures.compared import noise, paired, per_draw_stopped, per_sample, power, verdict
+from figures.compared import noise, paired, per_draw_stopped, per_sample, verdict
 from figures.counted import (
     by_tag,
     by_task,
@@ -42,6 +42,7 @@ from figures.counted import (
     unrescued,
 )
 from figures.disputed import audit as audit_section
+from figures.foretold import fresh, power
 from figures.hill import hill as hill
 from figures.numbers import mean, plain, rounded
 from figures.plan import CONTROL, LEVEL, POSITIVE_CONTROL, SCHEMA_VERSION
@@ -154,6 +155,7 @@ SECTIONS: dict[str, Callable[[Table], object]] = {
     "by_tag": by_tag,
     "by_task": by_task,
     "outcomes": outcomes,
+    "fresh": fresh,
     "power": power,
     "cost": cost,
     "warnings": warnings,

@@ -36,7 +36,7 @@ from typing import cast
 from commands.arguments import Args, settings
 from commands.console import busy, note, point_at, say, wants_colour
 from commands.flags import ASKED_ANEW, Flags, hold_against
-from commands.folder import config_of, ended, is_telling, note_remarks, note_unreadable, opened, write_down
+from commands.folder import config_of, ended, held, is_telling, note_remarks, note_unreadable, opened, write_down
 from commands.regrade import regrade
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
 from commands.settings import Config, Data, Free, Identity, Plan, Row, task_seed, values_of
@@ -184,7 +184,7 @@ def make(args: Args, folder: Folder) -> int:
         policy_of(args, lambda event: None)  # that no endpoint is named is said before a data set is fetched
     data = survey(args)
     if args.plan:
-        return plan_only(args, data)
+        return plan_only(args, data, folder)
     with opened(args.out, args.fresh) as log:
         args.audited.keep(log)
         if old and log.begun:
@@ -198,7 +198,7 @@ def make(args: Args, folder: Folder) -> int:
         return conduct(sample(log, args, data), log)
 
 
-def plan_only(args: Args, data: Data) -> int:
+def plan_only(args: Args, data: Data, folder: Folder) -> int:
     """--plan: what it would ask, probe included, and nothing written."""
 
     async def ask() -> Probe:
@@ -206,7 +206,10 @@ def plan_only(args: Args, data: Data) -> int:
             return await probed(asked)
 
     config, plan = planned(args, data, asyncio.run(ask()))
-    say(dumps(plan, indent=1) if args.json else plan_text(config, plan))
+    if args.json:
+        say(dumps(plan, indent=1))
+    else:
+        say(plan_text(config, plan, held(folder, config, data["asked"])))
     return DONE
 
 

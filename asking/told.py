@@ -26,6 +26,7 @@ class Probe:
     urls: list[str]  # in the form that is served, of the servers that answered
     facts: list[str]
     warnings: list[str]
+    seconds: float | None = None  # until the one word of the slowest server was there; None: not measured
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """The run folder as a command goes through it: opened, settled, written down, told from.
 
-    old = held(out, command, fresh)             what the folder holds of an earlier start
+    held(folder, config, asked)                 what its attempts say of those to come
     with opened(out, fresh) as log:             for writing, mended; an old one moved aside
         changed = log.settle(identity, plan)    the same settings as before, or what has grown
         write_down(log, config, plan, changed)  config.json and plan.json, before the first sample
@@ -22,10 +22,12 @@ from typing import cast
 
 from commands.console import note, point_at, without_login
 from commands.flags import VERSION
-from commands.settings import Asking, Config, Data, Free, Row, Server, values_of
+from commands.settings import Asking, Config, Data, Free, Row, Server, flag, values_of
 from endpoint import Probe
 from faults import DONE, ENDPOINT, LIMIT, RecordsError
+from figures.foretold import SoFar, so_far
 from figures.plan import plan_digest
+from figures.regraded import graded
 from records import ATTEMPTS, CONFIG, EVENTS, PLAN, Folder, Log
 
 
@@ -104,6 +106,17 @@ def write_down(log: Log, config: Config, plan: Row, changed: list[str], cure: st
         first["amendments"].append(amendment)
     log.keep(PLAN, first)
     log.keep(CONFIG, {**config, "plan_digest": plan_digest(first)})
+
+
+def held(folder: Folder, config: Config, asked: int) -> SoFar | None:
+    """What the folder's attempts say of those that a plan would ask; None where it has none of this experiment."""
+    if not folder.is_settled:
+        return None
+    old, now = folder.config, config["identity"]
+    if other := [flag(key) for key in {**old["identity"], **now} if old["identity"].get(key) != now.get(key)]:
+        note(f"{folder.path} holds another experiment ({', '.join(other)}): its attempts say nothing of this one")
+        return None
+    return so_far(graded(folder.attempts(), folder.checks(), old), config, asked)
 
 
 def ended(log: Log) -> None:

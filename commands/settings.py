@@ -288,6 +288,7 @@ class Server(TypedDict):
     urls: list[str]
     facts: list[str]
     warnings: list[str]
+    seconds: NotRequired[float | None]  # what the probe's one word took, null where it was not measured; older: absent
 
 
 class Config(TypedDict):

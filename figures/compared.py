@@ -19,7 +19,7 @@ import numpy as np
 
 import stats
 from figures.counted import incomplete, unfinished
-from figures.numbers import mean, ratio, rounded
+from figures.numbers import mean, rounded
 from figures.plan import (
     ALL_RUNS,
     ALPHA,
@@ -31,7 +31,7 @@ from figures.plan import (
     margins,
     primary_metric,
 )
-from figures.results import Against, Clears, Noise, Paired, PerSample, Power, StoppedRate, Verdict
+from figures.results import Against, Clears, Noise, Paired, PerSample, StoppedRate, Verdict
 from figures.said import UNFINISHED, departures, sentence
 from figures.table import Bools, Floats, Play, Table
 
@@ -267,32 +267,6 @@ def noise(table: Table) -> Noise:
         "q_p": band.q_p,
         "clears": cleared,
     }
-
-
-def power(table: Table) -> dict[str, Power]:
-    """What these tasks could have shown: a true difference of the margin in the rescue rate.
-
-    Arms that differ by the margin disagree on at least so many tasks, so the discordance assumed is the observed one or
-    the margin, whichever is larger.
-    """
-    margin = margins(table.config)["rescue_rate"]
-    out: dict[str, Power] = {}
-    for arm in table.others if table.controlled else []:
-        control, own = table.rescues(arm)
-        n, discordant = len(own), int((control != own).sum())
-        psi = max(discordant / n, margin) if n else math.nan
-        out[arm] = {
-            "n": n,
-            "discordant": discordant,
-            "discordance": ratio(discordant, n),
-            "wilson": list(stats.proportion_ci(discordant, n, level=LEVEL)),
-            "effect": margin,
-            "discordance_assumed": psi,
-            "tasks_needed": stats.tasks_needed(margin, psi) if n else None,
-            "power": stats.power_paired(n, margin, psi, alpha=ALPHA) if n else math.nan,
-            "power_holm": stats.power_paired(n, margin, psi, alpha=ALPHA / len(table.others)) if n else math.nan,
-        }
-    return out
 
 
 def is_late(table: Table) -> bool:

@@ -427,15 +427,36 @@ class OutcomeRow(TypedDict):
 
 
 class Power(TypedDict):
+    """A range goes from the worse case to the better one, as `discordance_assumed` says; null without a task."""
+
     n: int  # tasks that the arm and the control both finished
     discordant: int  # tasks that one of the two alone rescued
     discordance: float | None  # fraction: discordant / n; null without a task
     wilson: Pair  # fraction: Wilson's interval of the discordance; null without a task
     effect: float  # fraction: the true difference that is asked about, the margin
-    discordance_assumed: float | None  # fraction: the observed one or the margin, the larger; null without a task
-    tasks_needed: int | None  # tasks for a power of 80%, one comparison alone; null without a task
-    power: float | None  # fraction: chance to see the effect, one comparison alone; null without a task
-    power_holm: float | None  # fraction: the same at Holm's first step over the arms; null without a task
+    foretold_by: str  # what the discordance is taken from: base group, these tasks (near-miss band, or no base pass)
+    discordance_equal: float | None  # fraction: of two equal arms, by the base group; null without
+    discordance_assumed: Pair  # fraction: from that of two equal arms (its 80% interval, else the observed one) to the
+    # effect more; at least the effect
+    tasks_needed: list[int] | None  # tasks for a power of 80%, one comparison alone: fewest, most; null without a task
+    power: Pair  # fraction: chance to see the effect, one comparison alone
+    power_holm: Pair  # fraction: the same at Holm's first step over the arms
+
+
+class Fresh(TypedDict):
+    """What fresh draws give on all tasks, and are expected to give on all-fail ones; null where nothing is foretold (no
+    base pass, no base failure, groups of one)."""
+
+    n: int  # tasks with a whole base group
+    all_fail: int  # tasks of them whose whole base group failed
+    chances: Pair  # a and b of the Beta distribution of the tasks' chances, by maximum likelihood
+    fits_p: float | None  # p-value: is the base group beta-binomial; small = what is foretold is doubtful
+    base: list[float | None]  # fraction of tasks with a pass in 1..G draws: unbiased; null without a task
+    base_interval: list[Pair]  # fraction: Wilson's, for as many tasks as their spread is worth, for each
+    beyond: list[float | None]  # fraction of tasks with a pass in G+1..G+B draws: by the fit
+    beyond_interval: list[Pair]  # fraction: bootstrap over tasks, for each
+    rescue: list[float | None]  # fraction of all-fail tasks with a pass in 1..B draws more: by the fit
+    rescue_interval: list[Pair]  # fraction: bootstrap over tasks, for each
 
 
 class Bill(TypedDict):
@@ -517,6 +538,7 @@ class Results(Published, total=False):
     by_tag: dict[Tag, dict[Value, ByTag]]  # rescues by rating band, split, your own tags
     by_task: dict[Task, ByTask]  # what each task brought
     outcomes: dict[Group, OutcomeRow]  # how attempts ended: base, round0, each arm, "resample re-runs"
+    fresh: Fresh  # what fresh draws are expected to give: what an arm must beat
     power: dict[Arm, Power]  # what these tasks could have shown; empty without the control
     cost: Cost  # what was paid
     warnings: list[str]  # sentences: what a reader must know before any figure

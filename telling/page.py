@@ -267,6 +267,7 @@ def _arms(r: Results) -> list[str]:
         tables.all_resample(r),
         tables.noise(r),
         tables.power(r),
+        tables.fresh(r),
         tables.published_rates(r),
         tables.published_differences(r),
         tables.published_noise(r),
@@ -276,6 +277,7 @@ def _arms(r: Results) -> list[str]:
         *both,
         plots.forest(r),
         *audited,
+        _p(words.fresh_words(r), True),
         _p(words.effect_words(r), True),
         _p(words.prediction_words(r), True),
         _p(words.equivalence_words(r), True),
@@ -284,6 +286,7 @@ def _arms(r: Results) -> list[str]:
         _p(words.luck_words(r), True),
         _under("Rescues by round", plots.rounds(r)),
         _under("With every further sample", plots.coverage(r)),
+        _under("Base group and arms on one axis", plots.one_axis(r)),
         numbers,
     ]
 

@@ -271,6 +271,43 @@ def coverage(r: Results) -> str:
     return plot.svg()
 
 
+def one_axis(r: Results) -> str:
+    """All tasks, from the first base attempt on: drawn, expected of fresh draws, and with each arm in their place."""
+    found, group, budget = r["fresh"], r["budget"]["G"], r["budget"]["B"]
+    curves = {arm: row for arm, row in r["coverage"].items() if row["n"]}
+    if r["band"] != "all" or not curves or found["rescue"][-1] is None:
+        return ""
+    looks = _looks(curves)
+    plot = canvas(f"Share of all tasks with a pass after 1 to {group + budget} draws: base group, fresh, arms", 3.1)
+    (axis,) = plot.axes
+    shares, ends = [*found["base"], *found["beyond"]], [*found["base_interval"], *found["beyond_interval"]]
+    known = [(k, x, lo, hi) for k, (x, (lo, hi)) in enumerate(zip(shares, ends, strict=True), 1)]
+    drawn = [(k, 100 * (x or 0)) for k, x, _, _ in known]
+    band = [(k, 100 * (lo or 0), 100 * (hi or 0)) for k, _, lo, hi in known]
+    at, low, high = zip(*band, strict=True)
+    axis.fill_between(at, low, high, color=ACCENT, alpha=0.13, linewidth=0)
+    axis.plot(*zip(*drawn[:group], strict=True), color=ACCENT, label="base group, as drawn", linewidth=1.8)
+    dashes: dict[str, Any] = {
+        "linewidth": 1.8,
+        "linestyle": (0, (4, 2)),
+        "label": f"fresh draws, expected ({CONFIDENCE} band)",
+    }
+    axis.plot(*zip(*drawn[group - 1 :], strict=True), color=ACCENT, **dashes)
+    failed = found["all_fail"] / found["n"]
+    for arm, row in curves.items():
+        rows = [(group, 100 * (1 - failed))]
+        rows += [(group + k, 100 * (1 - failed + failed * x)) for k, x in enumerate(row["share"], 1) if x is not None]
+        axis.plot(*zip(*rows, strict=True), color=looks[arm][0], label=arm, linewidth=1.2)
+        axis.plot(*rows[-1], looks[arm][1], color=looks[arm][0], markersize=5, clip_on=False)
+    axis.axvline(group, color=RULE, linewidth=0.8)
+    axis.set_xlabel(f"draws a task (the first {group}: the base group)")
+    axis.set_ylabel("% of all tasks with a pass")
+    axis.set_ylim(bottom=0)
+    axis.set_xlim(0.5, group + budget + 0.5)
+    plot.figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, labelcolor=INK)
+    return plot.svg()
+
+
 def climb(climb: Mapping[str, Climb]) -> str:
     others = [arm for arm in climb if arm != CONTROL] or list(climb)
     looks = _looks(climb)

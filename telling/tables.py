@@ -20,7 +20,21 @@ from figures.pool import PooledArm
 from figures.results import Against, AgainstAll, ArmBill, Bill, Climb, Results, StoppedRate
 from grading.grade import LETTERS
 from telling import words
-from telling.words import CONFIDENCE, SHARES, STAGES, big, estimate, number, of, p_text, points, share, within
+from telling.words import (
+    CONFIDENCE,
+    SHARES,
+    STAGES,
+    big,
+    estimate,
+    number,
+    of,
+    p_text,
+    plural,
+    points,
+    ranged,
+    share,
+    within,
+)
 
 
 class Short(NamedTuple):
@@ -260,12 +274,43 @@ def power(r: Results) -> Table | None:
     for arm, row in r["power"].items():
         if row["n"]:
             apart = f"{of(row['discordant'], row['n'])} ({share(row['discordance'])} {within(row['wilson'])})"
-            chances = [share(row["power"], 0), share(row["power_holm"], 0)]
-            rows.append(
-                [arm, apart, share(row["discordance_assumed"]), points(row["effect"]), *chances, row["tasks_needed"]]
-            )
-    head = ["arm", "tasks that disagree", "assumed", "difference", "power", "at Holm's first step", "tasks for 80%"]
+            assumed = f"{ranged(row['discordance_assumed'], True)}, by the {row['foretold_by']}"
+            chances = [ranged(row["power"], True), ranged(row["power_holm"], True)]
+            needed = ranged(row["tasks_needed"]) if row["tasks_needed"] else None
+            equal = share(row["discordance_equal"])
+            rows.append([arm, apart, equal, assumed, points(row["effect"]), *chances, needed])
+    seen = ["power", "at Holm's first step", "tasks for 80%"]
+    head = ["arm", "tasks that disagree", "of equal arms", "assumed", "difference", *seen]
     return table("What these tasks can show", head, rows)
+
+
+def fresh(r: Results) -> Table | None:
+    """The base group, what is expected of further fresh draws, and what each arm found, by draws."""
+    found = r["fresh"]
+    group, budget, rows = r["budget"]["G"], r["budget"]["B"], []
+    first = [k for k in (1, 2, 4, 8, 16) if k < group] + [group]
+    later = [k for k in (4, 8, 16, 24, 32, 48) if k < budget] + [budget]
+    for k in first if found["n"] else ():
+        rows.append(["all tasks, drawn", k, estimate(found["base"][k - 1], found["base_interval"][k - 1])])
+    if found["rescue"][-1] is not None:
+        for k in later:
+            shown = estimate(found["beyond"][k - 1], found["beyond_interval"][k - 1])
+            rows.append(["all tasks, expected", group + k, shown])
+        for k in later:
+            shown = estimate(found["rescue"][k - 1], found["rescue_interval"][k - 1])
+            rows.append(["all-fail tasks, expected", k, shown])
+    for arm, row in r["intervals"].items():
+        if row["n"]:
+            rows.append([f"all-fail tasks, {arm}", budget, estimate(row["rate"], row["wilson"])])
+    notes = []
+    if found["chances"][0] is not None and found["chances"][1] is not None:
+        a, b = found["chances"]
+        notes = [
+            f"Expected: the tasks' chances as Beta({a:.3g}, {b:.3g}), fitted to {plural(found['n'], 'base group')}, "
+            f"{found['all_fail']:,} of them all-fail; p {p_text(found['fits_p'])} that they are spread so."
+        ]
+    head: Head = ["", "draws", Column("with a pass", "estimate")]
+    return table(f"Fresh draws, points [{CONFIDENCE} interval]", head, rows, notes)
 
 
 def published_rates(r: Results) -> Table | None:

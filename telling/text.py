@@ -16,10 +16,11 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from figures.foretold import SoFar
 from figures.plan import CONTROL
 from figures.results import Results
 from swarm import PLAIN
-from telling import tables, words
+from telling import ahead, tables, words
 
 PAINT = {"bold": "1", "dim": "2", "better": "1;32", "worse": "1;31", "equivalent": "36", "inconclusive": "33"}
 
@@ -135,7 +136,7 @@ def _arms_text(r: Results, paper: Paper) -> list[str]:
     paired = any(row["n"] for row in r["paired"].values())
     only = f" only: rescued by this arm alone : by {CONTROL} alone." if paired else ""
     mean = f" Minus {mean}" if (mean := words.runs_words(r)) else ""
-    return lines + paper.wrap(f"Points [{words.CONFIDENCE} interval].{only}{mean}")
+    return lines + paper.wrap(f"Points [{words.CONFIDENCE} interval].{only}{mean}", words.fresh_words(r))
 
 
 def _verdict_text(r: Results, paper: Paper) -> list[str]:
@@ -226,8 +227,9 @@ CHARACTERS_A_TOKEN = 3  # of prompts; a little low for English, so that the esti
 SHOWN_TEST_TOKENS = 400  # of a refine prompt, for each program in it: a failed test, its three texts clipped
 
 
-def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any], held: SoFar | None = None) -> str:
     """What is going to be asked, and of whom. Calls and tokens out are the largest, as if all tasks were all-fail.
+    held: what the folder's attempts so far say of those to come.
 
     Tokens in are an estimate: the bare prompts by their length; in a refine prompt also two programs at the cap.
     """
@@ -244,7 +246,6 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     made, price = plan["tokens"]["completion_largest"], config["price"]
     usd = f"; about {(given * price[0] + made * price[1]) / 1e6:,.2f} usd" if price else ""
     sent = "top_p not sent" if identity["as_published"] else f"top_p {identity['top_p']:g}"
-    powers = " / ".join(words.share(plan["power"][key]["power_holm"]) for key in ("all", "half", "quarter"))
     said = ", ".join(f"{arm} {100 * x:+g}" for arm, x in plan["predictions"].items())
     only = "; the arms are given passable ones alone" if settings.get("only_passable") else ""
     lines = [
@@ -254,8 +255,8 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
         f"calls: at most {calls['largest']:,}: "
         + ", ".join(f"{calls[key]:,} {name}" for key, name in stages.items() if calls[key]),
         f"tokens: at most {made:,} out, about {given:,} in{usd}",
-        f"power to see {plan['power_assumes'].split(';')[0]}, if all / half / a quarter of the tasks are all-fail: "
-        f"{powers}",
+        ahead.time_line(config, plan, held),
+        ahead.power_line(plan, held),
         *([f"predicted, in points against {CONTROL}: {said}"] if said else []),
         f"policy: {server['model']}, temperature {identity['temperature']:g}, {sent}, thinking {identity['thinking']}, "
         f"{identity['max_tokens']:,} tokens a reply; what is not sent (top_k, min_p, penalties) the server decides",

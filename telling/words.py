@@ -374,23 +374,47 @@ def noise_words(r: Results) -> str:
     return words
 
 
+def ranged(ends: Sequence[float | None], part: bool = False) -> str:
+    """A range from end to end, in percent where it is of parts: 41 to 72%."""
+    low, high = (f"{100 * x:.0f}" if part else f"{x:,.0f}" for x in map(float, (end or 0.0 for end in ends)))
+    return f"{low if low == high else f'{low} to {high}'}{'%' if part else ''}"
+
+
 def power_words(r: Results) -> str:
     """What chance these tasks gave to see a difference as large as the margin; empty where one was seen."""
     rows = [row for row in r["power"].values() if row["n"]]
-    chances = sorted(row["power_holm"] for row in rows if row["power_holm"] is not None)
-    if r["verdict"]["primary_metric"] != "rescue_rate" or not chances:
+    if r["verdict"]["primary_metric"] != "rescue_rate" or not rows:
         return ""
     if all(word in ("better", "worse") for word in r["verdict"]["arms"].values()):
         return ""
-    needed = sorted(row["tasks_needed"] for row in rows if row["tasks_needed"])
-    ends = [f"{100 * chance:.0f}%" for chance in (chances[0], chances[-1])]
+    row = min(rows, key=lambda row: row["n"])
     words = (
-        f"A true difference of {in_points(rows[0]['effect'])} would be seen here with a chance of "
-        f"{ends[0] if ends[0] == ends[1] else ' to '.join(ends)}"
+        f"A true difference of {in_points(row['effect'])} would be seen here with a chance of "
+        f"{ranged(row['power_holm'], True)}"
     )
-    if needed:
-        words += f"; for 80%, one comparison alone needs {needed[-1]:,} all-fail tasks"
-    return words + "."
+    if needed := row["tasks_needed"]:
+        words += f"; for 80%, one comparison alone needs {ranged(needed)} all-fail tasks"
+    by = "base group" if row["foretold_by"] == "base group" else "arms' own disagreement here, which is luck too"
+    return f"{words}. By the {by}: less where an arm's extra passes fall on tasks that {CONTROL} leaves."
+
+
+def fresh_words(r: Results) -> str:
+    """What fresh draws are expected to give by the base group alone: what an arm must beat. Empty where nothing is
+    foretold, and for a band that base passes say nothing of."""
+    found = r.get("fresh")  # older files have none
+    if not found or r["band"] != "all" or found["rescue"][-1] is None or not found["all_fail"]:
+        return ""
+    n, (lo, hi) = found["all_fail"], found["rescue_interval"][-1]
+    doubt = (
+        f" The base group is not spread as is assumed (p {p_text(found['fits_p'])}), so this is rough."
+        if found["fits_p"] is not None and found["fits_p"] < 0.05
+        else ""
+    )
+    counts = f"{found['rescue'][-1] * n:,.0f} [{(lo or 0) * n:,.0f}, {(hi or 0) * n:,.0f}] of {n:,}"
+    return (
+        f"What an arm must beat, by the base group alone: {plural(r['budget']['B'], 'more fresh draw')} are expected "
+        f"to find a program on {share(found['rescue'][-1])} {within([lo, hi])} of the all-fail tasks ({counts}).{doubt}"
+    )
 
 
 def luck_words(r: Results) -> str:

@@ -200,7 +200,7 @@ def test_paired_counts_and_the_sharper_control() -> None:
     both = got["vs_all_resample"]
     assert both["runs"] == 2 and both["delta"] == pytest.approx(8 / 40 - (4 + 4) / 2 / 40)
     assert results["power"]["ring"]["discordant"] == 8
-    assert results["power"]["ring"]["discordance_assumed"] == pytest.approx(0.2)
+    assert results["power"]["ring"]["discordance_assumed"] == pytest.approx([0.2, 0.25])  # no base pass: as seen here
 
 
 def test_holm_is_taken_over_the_arms_of_the_metric() -> None:

@@ -253,7 +253,7 @@ def test_a_plan_says_what_it_may_ask_and_cost() -> None:
     # 32 calls of 300 characters, three to a token; 2,048 tokens each come back.
     assert "tokens: at most 65,536 out, about 3,200 in; about 0.13 usd" in lines
     powers = next(line for line in lines if line.startswith("power"))
-    assert powers.endswith("5 points, if all / half / a quarter of the tasks are all-fail: 0.0% / 0.0% / 0.0%")
+    assert powers.endswith("9% of the tasks, if all / half / a quarter of the tasks are all-fail: 0.0% / 0.0% / 0.0%")
 
 
 def test_a_bar_is_drawn_for_a_single_task_among_thousands() -> None:

@@ -1,0 +1,167 @@
+"""What a base group foretells: against integrals, against the estimates it must agree with, and told without luck."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import beta as beta_distribution
+from scipy.stats import betabinom
+
+import stats
+from commands.folder import held
+from estimators.prospect import prospect
+from figures.foretold import chances, so_far
+from figures.plan import make_plan
+from measure import measure
+from records import Folder
+from telling import ahead, tables, words
+from telling.text import plan_text
+from tests.support import planted_run
+from tests.support.lay_out import base, config, names, play, run
+
+HISTOGRAM = [223, 17, 14, 4, 3, 1, 3, 4, 6]
+
+
+def test_shares_are_those_of_the_estimator_and_of_the_integral() -> None:
+    got = prospect(HISTOGRAM, 24)
+    passes = np.repeat(np.arange(9), HISTOGRAM)
+    assert got.base == pytest.approx([stats.pass_at_k(8, passes, k).mean() for k in range(1, 9)])
+    a, b = got.chances
+
+    def mean(value: Any, failed: int) -> float:
+        spread = beta_distribution(a, b + failed)
+        return float(quad(lambda p: value(p) * spread.pdf(p), 1e-12, 1, limit=500)[0])
+
+    assert got.rescue[23] == pytest.approx(mean(lambda p: 1 - (1 - p) ** 24, 8), abs=1e-6)
+    assert got.beyond[0] == pytest.approx(mean(lambda p: 1 - (1 - p) ** 9, 0), abs=1e-6)
+    assert got.apart == pytest.approx(mean(lambda p: 2 * (1 - p) ** 24 * (1 - (1 - p) ** 24), 8), abs=1e-6)
+    assert np.all(np.diff([*got.base, *got.beyond]) > -0.02)  # the fit takes over where the counts end
+    for value, ends in ((got.rescue, got.rescue_interval), (got.base, got.base_interval)):
+        assert np.all(ends[0] <= value) and np.all(value <= ends[1])
+
+
+def test_of_groups_as_counted_the_last_share_has_wilsons_interval() -> None:
+    got = prospect(HISTOGRAM, 24)
+    assert got.base_interval[:, -1] == pytest.approx(stats.proportion_ci(275 - 223, 275))
+
+
+@pytest.mark.parametrize("histogram", [[9, 0, 0, 0], [0, 0, 0, 4], [0, 0, 0, 0], [6, 1]])
+def test_nothing_is_foretold_where_nothing_is_seen(histogram: list[int]) -> None:
+    got = prospect(histogram, 24)
+    assert math.isnan(got.rescue[-1]) and math.isnan(got.apart) and math.isnan(got.fits)
+    assert np.isnan(got.rescue_interval).all()
+
+
+def test_a_spread_of_another_kind_is_seen_and_one_of_this_kind_is_not() -> None:
+    fine = np.round(400 * betabinom(8, 0.3, 2).pmf(np.arange(9))).astype(int)
+    assert prospect(fine, 24).fits > 0.3
+    split = [300, 0, 0, 0, 100, 0, 0, 0, 0]  # a quarter of the tasks pass every second time, exactly
+    assert prospect(split, 24).fits < 0.01
+
+
+# ── power ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rescued(n_ring: int) -> dict[str, Any]:
+    """60 all-fail tasks and 20 that are not, the base group always the same; ring rescues so many."""
+    tasks = names(80)
+    attempts = [a for i, task in enumerate(tasks) for a in base(task, passes=0 if i < 60 else 1 + i % 7)]
+    for i, task in enumerate(tasks[:60]):
+        attempts += [
+            *play(task, "resample", 0 if i < 3 else None),
+            *play(task, "ring", 0 if 60 - i <= n_ring else None),
+        ]
+    return measure(attempts, config(arms=["resample", "ring"]))
+
+
+def test_power_does_not_lean_on_what_the_arms_happened_to_disagree_on() -> None:
+    few, many = rescued(0)["power"]["ring"], rescued(12)["power"]["ring"]
+    assert (few["discordant"], many["discordant"]) == (3, 15)
+    assert few["foretold_by"] == many["foretold_by"] == "base group"
+    assert few["power_holm"] == many["power_holm"] and few["tasks_needed"] == many["tasks_needed"]
+
+
+def test_a_range_of_power_goes_from_one_end_of_the_discordance_to_the_other() -> None:
+    got = chances(220, 0.05, (0.06, 0.09), family=3)
+    assert got.discordance == pytest.approx((0.06, 0.14))
+    assert got.power == pytest.approx((stats.power_paired(220, 0.05, 0.14), stats.power_paired(220, 0.05, 0.06)))
+    assert got.power_holm[0] == pytest.approx(stats.power_paired(220, 0.05, 0.14, alpha=0.05 / 3))
+    assert got.needed == (stats.tasks_needed(0.05, 0.06), stats.tasks_needed(0.05, 0.14))
+    assert chances(220, 0.05, (0.0, 0.0), family=1).discordance == (0.05, 0.05)  # they differ by so much at least
+
+
+def test_without_a_base_pass_the_arms_own_disagreement_is_taken_and_said_to_be_luck() -> None:
+    tasks = names(60)
+    results = measure(
+        run(tasks, {"resample": {}, "ring": dict.fromkeys(tasks[:3], 0)}), config(arms=["resample", "ring"])
+    )
+    row = results["power"]["ring"]
+    assert row["foretold_by"] == "these tasks" and row["discordance_equal"] is None
+    assert row["discordance_assumed"] == pytest.approx([0.05, 0.1])
+    assert "which is luck too" in words.power_words(results) and words.fresh_words(results) == ""
+
+
+def test_what_an_arm_must_beat_is_told_in_shares_and_tasks() -> None:
+    results = rescued(5)
+    found = results["fresh"]
+    lo, hi = found["rescue_interval"][-1]
+    said = words.fresh_words(results)
+    assert f"on {words.share(found['rescue'][-1])} {words.within([lo, hi])} of the all-fail tasks" in said
+    assert f"({found['rescue'][-1] * 60:.0f} [{lo * 60:.0f}, {hi * 60:.0f}] of 60)" in said
+    rows = [row[0] for row in tables.fresh(results).rows]
+    assert {"all tasks, drawn", "all-fail tasks, expected", "all-fail tasks, ring"} <= set(rows)
+    assert words.fresh_words({**results, "band": "near-miss"}) == ""
+
+
+# ── before the arms ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def conf_of_a_plan(**changes: Any) -> dict[str, Any]:
+    conf = config(**{"arms": ["resample", "ring"], "system": "", "server": {"facts": [], "warnings": []}, **changes})
+    conf["data"] = {"asked": 160, "tasks": 900, "source": "mine", "revision": None, "median_rating": None,
+                    "left_out": {}, "notes": [], "prompt_characters": 600}  # fmt: skip
+    conf["server"] |= {"model": "a/model"}
+    conf["free"] = {"concurrency": 10}
+    return conf
+
+
+def test_a_plan_draws_power_and_time_from_the_base_group_that_is_there() -> None:
+    tasks = names(80)
+    attempts = [a for i, task in enumerate(tasks) for a in base(task, passes=0 if i < 60 else 1 + i % 7)]
+    conf = conf_of_a_plan()
+    plan = make_plan(conf, 160)
+    got = so_far(attempts, conf, 160)
+    assert got.found is not None and (got.found.n, got.found.failed, got.all_fail) == (80, 60, 120)
+    assert got.seconds == 2.0 and got.chances is not None
+    text = plan_text(conf, plan, got)
+    power = next(line for line in text.split("\n") if line.startswith("power"))
+    assert "by the base group so far (60 of 80 tasks all-fail" in power and "on 120 all-fail tasks" in power
+    # 160 x 8 base attempts, three quarters of 160 x 2 x 24 for the arms, 640 there: 6,400 calls of 2 s, ten at once.
+    assert "time: about 21.3 min for 6,400 more calls, by the 640 so far: 2.0 s a reply, 10 at once" in text
+
+
+def test_at_the_start_a_plan_says_what_it_assumes_and_what_would_tell_the_time() -> None:
+    conf = conf_of_a_plan()
+    text = plan_text(conf, make_plan(conf, 160))
+    assert "assuming the two arms disagreeing on 9% of the tasks" in text
+    assert "time: how long real replies take is not known: --limit 5 without --plan, then --plan tells" in text
+    conf["server"]["seconds"] = 0.5
+    line = ahead.time_line(conf, make_plan(conf, 160), None)
+    # 160 x 8 + 160 x 48 calls of half a second, ten at once.
+    assert line.startswith("time: at least 7.5 min for all calls, if each took 0.5 s as the probe's one word did; ")
+
+
+def test_a_base_group_of_another_experiment_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    planted_run.make(tmp_path / "run", n_tasks=12)
+    folder = Folder(tmp_path / "run")
+    conf = folder.config
+    assert held(folder, conf, 12) is not None
+    other: Any = {**conf, "identity": {**conf["identity"], "temperature": 0.5}}
+    assert held(folder, other, 12) is None
+    assert "another experiment (--temperature)" in capsys.readouterr().err
+    assert held(Folder(tmp_path / "none"), conf, 12) is None

@@ -121,7 +121,7 @@ def published(table: Table) -> Published:
         "band": table.band,
         "family": identity["tasks"],
         "bundle": identity["bundle"] if identity["tasks"] == POSITIVE_CONTROL else None,
-        "calls": int((~np.isin(c.outcome, UNANSWERED)).sum()),
+        "calls": int((table.asked & ~np.isin(c.outcome, UNANSWERED)).sum()),
         "truncated": int(c.truncated.sum()),
         "tokens": {
             "prompt": int(np.nansum(c.prompt_tokens)),

@@ -38,6 +38,7 @@ from commands.console import busy, note, point_at, say, wants_colour
 from commands.flags import ASKED_ANEW, Flags, hold_against
 from commands.folder import config_of, ended, held, is_telling, note_remarks, note_unreadable, opened, write_down
 from commands.regrade import regrade
+from commands.rollouts import Given, known
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
 from commands.settings import Config, Data, Free, Identity, Plan, Row, task_seed, values_of
 from endpoint import Policy, Probe, Record
@@ -115,7 +116,7 @@ async def experiment(log: Log, args: Args, session: Session, watch: Watch) -> No
 
 
 def tasks_of(args: Args) -> Tasks:
-    return of_identity(vars(args), args.limit)
+    return of_identity(vars(args), args.limit, only=known(args.rollouts))
 
 
 # ── before it: what is asked for, and what is known ──────────────────────────────────────────────────────────────────
@@ -162,8 +163,9 @@ async def sample(log: Log, args: Args, data: Data) -> None:
             write_down(log, config, plan, changed, cure="--regrade brings all under one")
             note(plan_text(config, plan))
             note_remarks(grader.remarks)
-            watch = Watch(plan["calls"]["largest"], args.concurrency, there=len(log))
-            async with sampling(log, Worker(asked, grader), args.seed, budget, watch) as session:
+            watch = Watch(plan["calls"]["largest"] + plan["calls"].get("given", 0), args.concurrency, there=len(log))
+            worker = Given.of(Worker(asked, grader), args.rollouts, args.seed)
+            async with sampling(log, worker, args.seed, budget, watch) as session:
                 await experiment(log, args, session, watch)
     ended(log)
 

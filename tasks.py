@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -48,19 +48,26 @@ def load(
     revision: str | None = None,
     keep_overlap: bool = False,
     references: int = 0,
+    only: Callable[[Task], bool] | None = None,
 ) -> Tasks:
     """The first `limit` tasks, in the seeded order, of a set in SETS or of your own .jsonl or .parquet file.
 
-    The other parameters: see Options. Nothing is read before the first task is asked for, which may raise TaskError.
+    only: tasks that it is not true of are left out, and counted as without rollouts. The other parameters: see Options.
+    Nothing is read before the first task is asked for, which may raise TaskError.
     """
     read = SETS.get(source) or partial(own, Path(source), SETS)
-    return Tasks(source, read, Options(seed, spare, bundle, revision, keep_overlap, references), limit)
+    return Tasks(source, read, Options(seed, spare, bundle, revision, keep_overlap, references), limit, only)
 
 
-def of_identity(identity: Mapping[str, Any], limit: int | None = None, spare: bool = False) -> Tasks:
+def of_identity(
+    identity: Mapping[str, Any],
+    limit: int | None = None,
+    spare: bool = False,
+    only: Callable[[Task], bool] | None = None,
+) -> Tasks:
     """The tasks of a run, as its identity names and orders them."""
     return load(identity["tasks"], limit, task_order(identity), spare, bundle=identity["bundle"],
-                revision=identity["revision"], keep_overlap=identity["as_published"])  # fmt: skip
+                revision=identity["revision"], keep_overlap=identity["as_published"], only=only)  # fmt: skip
 
 
 class Tasks(Iterator[Task]):
@@ -70,9 +77,16 @@ class Tasks(Iterator[Task]):
     Tasks wait in an unnamed temporary file, so memory holds one at a time however large the set is.
     """
 
-    def __init__(self, source: str, read: Reader, options: Options, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        source: str,
+        read: Reader,
+        options: Options,
+        limit: int | None = None,
+        only: Callable[[Task], bool] | None = None,
+    ) -> None:
         self.about = About(source)
-        self._walk = _in_order(self.about, read, options, limit)
+        self._walk = _in_order(self.about, _among(read, only), options, limit)
 
     def __next__(self) -> Task:
         return next(self._walk)
@@ -80,6 +94,17 @@ class Tasks(Iterator[Task]):
     def close(self) -> None:
         """Give the temporary file back, where not all tasks were asked for."""
         self._walk.close()
+
+
+def _among(read: Reader, only: Callable[[Task], bool] | None) -> Reader:
+    def reading(options: Options, about: About) -> Iterator[Task]:
+        for task in read(options, about):
+            if only is None or only(task):
+                yield task
+            else:
+                about.left_out["without rollouts"] += 1
+
+    return reading
 
 
 def _in_order(about: About, read: Reader, options: Options, limit: int | None) -> Generator[Task, None, None]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from commands.audited import Audited
 from commands.flags import Flags, text_file
 from commands.predictions import predictions
+from commands.rollouts import rollouts
 from commands.settings import Asking, Identity, Plan, flag, setting
 from figures.plan import wants_full_budget
 
@@ -58,6 +59,10 @@ def settings(parser: Flags[Args], argv: list[str] | None) -> Args:
         parser.error("--noise-runs re-runs resample: put it into --arms")
     if "system" in parser.given:  # from --config it is the text itself
         args.system = parser.told(text_file, args.system)
+    if "rollouts" in parser.given and not (args.reuse or args.regrade):
+        args.rollouts = parser.told(rollouts, args.rollouts, args.base_samples, args.band, args.style)
+    elif args.rollouts is not None and not (args.reuse or args.regrade):
+        parser.error(f"--config is of a run from rollouts ({args.rollouts}): name their file with --rollouts")
     if "predict" in parser.given:
         args.predict = parser.told(predictions, args.predict, args.compared)
     return args

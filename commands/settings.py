@@ -22,6 +22,7 @@ from typing import Any, Literal, NotRequired, Self, TypedDict
 from swarm import ARMS, PLAIN, Style
 
 Row = dict[str, Any]  # an object of a JSON file, where its fields have no type of their own
+GRADED_HERE, AS_GIVEN = "graded here", "taken as given"  # what became of --rollouts
 CONTROL = "resample"  # the arm that every other one is compared with
 
 
@@ -146,6 +147,8 @@ class Identity(TaskSet, Asked):
     seed: int = setting(0, "of the draws: requests and ties (default: 0)", count(0))
     task_seed: int | None = setting(None, "of the order of tasks, and of bundles (default: 0; as published: --seed)",
                                     count(0))  # fmt: skip
+    rollouts: str | None = setting(None, "a base group that is there already: rows of task_id and reply, or of "
+                                   "task_id, n and passes; a trainer's dump; a folder", metavar="FILE")  # fmt: skip
     as_published: bool = setting(False, "take back the departures that change numbers")
 
     @property

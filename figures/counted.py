@@ -203,7 +203,7 @@ def training_set(table: Table) -> TrainingSet:
 def near_miss(table: Table) -> NearMiss:
     """All-fail tasks on which some base attempt passed a visible test: where fitness has a slope to offer."""
     best = table.best_base[table.near_miss]
-    n, whole = len(best), int(table.all_fail.sum())
+    n, whole = len(best), 0 if table.as_given else int(table.all_fail.sum())  # of counts, nobody knows how near
     half = int(at(table.columns.half, table.base.row[table.near_miss], False).any(axis=(1, 2)).sum())
     return {
         "all_fail": whole,
@@ -366,9 +366,9 @@ def cost(table: Table) -> Cost:
     # A request that nothing closes was under way when its process ended: who had it may have charged for it.
     unclosed = events["sent"] - sum(events[name] for name in ("answered", "retry", "refused", "fault"))
     return {
-        "total": _bill(table, np.arange(len(c.run)), price),
+        "total": _bill(table, np.flatnonzero(table.asked), price),
         "stages": {
-            "base": _bill(table, np.flatnonzero(stage == "base"), price),
+            "base": _bill(table, np.flatnonzero(table.asked & (stage == "base")), price),
             "arms": _bill(table, np.flatnonzero(stage == "arms"), price),
             "noise_runs": _bill(table, np.flatnonzero(stage == "noise_runs"), price),
         },

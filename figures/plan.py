@@ -99,8 +99,9 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
     margin = margins(config)[metric]
     stop = not due.full_budget
     a_play = due.particles * due.rounds
+    base = n_tasks * due.base_samples
     stages = {
-        "base": n_tasks * due.base_samples,
+        "base": 0 if due.rollouts else base,
         "arms_if_all_fail": n_given * a_play * len(due.arms),
         "noise_runs_if_all_fail": n_given * a_play * (due.noise_runs if CONTROL in due.arms else 0),
     }
@@ -182,7 +183,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
             "noise_runs": due.noise_runs,
             "share_round0": due.share_round0,
         },
-        "calls": {**stages, "largest": largest},
+        "calls": {**stages, "largest": largest, "given": base if due.rollouts else 0},
         "tokens": {"completion_largest": largest * identity["max_tokens"]},
         "power": {
             name: _planned_power(metric, int(n_given * all_fail), margin, max(family, 1))

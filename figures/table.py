@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from commands.settings import CONTROL, Config, Row, Settings
+from commands.settings import AS_GIVEN, CONTROL, Config, Row, Settings
 from figures.audited import PASSABLE, UNAUDITED
 from grading.reasoning import ENDS, OPENS
 from swarm import Attempt, same_program
@@ -117,6 +117,9 @@ class Table:
         self.base_samples, self.particles, self.rounds = due.base_samples, due.particles, due.rounds
         self.arms, self.others, self.full_budget, self.band = due.arms, due.others, due.full_budget, due.band
         self.controlled, self.share_round0 = CONTROL in due.arms, due.share_round0
+        base = [code for code, (arm, _) in enumerate(self.runs) if arm == "base" and due.rollouts]
+        self.asked: Bools = ~np.isin(self.columns.run, base)  # attempts that a request of this run was made for
+        self.as_given = (due.rollouts or "").endswith(AS_GIVEN)  # of base attempts only the pass is known
         self.base = self._play("base", 0, 1, due.base_samples, stop=False)
         self.best_base = at(self.columns.fitness, self.base.row, 0.0).max(axis=(1, 2), initial=0.0)
         self.all_fail = self.base.done & ~self.base.rescued

@@ -107,7 +107,7 @@ class Run:
             attempt
             for attempt in self.passing
             if (attempt.arm in arms and attempt.task_id in failed and (attempt.rerun == 0 or "reruns" in also))
-            or (attempt.arm == "base" and "base" in also)
+            or (attempt.arm == "base" and "base" in also and attempt.code is not None)  # None: counted, not replied
         ]
         return [Program(self, attempt) for attempt in sorted(ours, key=lambda attempt: attempt.slot)]
 

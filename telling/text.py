@@ -262,6 +262,7 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any], held: SoFar | 
         f"{identity['max_tokens']:,} tokens a reply; what is not sent (top_k, min_p, penalties) the server decides",
         *(f"server: {line}" for line in server["facts"]),
         *(f"warning: {line}" for line in server["warnings"]),
+        *([f"base group: {identity['rollouts']}; none is asked for"] if identity.get("rollouts") else []),
         *(["as published: the departures that change a number are taken back"] if identity["as_published"] else []),
     ]
     return "\n".join(lines)

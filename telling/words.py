@@ -112,6 +112,8 @@ def kind_words(r: Results) -> list[str]:
         said.append("DRY RUN: toy tasks and a fake policy. These figures say nothing about any model.")
     if r["identity"].get("as_published"):
         said.append("As published: the starred departures of the README are taken back.")
+    if given := r["identity"].get("rollouts"):
+        said.append(f"The base group was not asked here: rollouts from {given}.")
     if r["grades"] != "attempts":
         said.append(f"Grades: every saved reply graded again ({r['grades']}).")
     return said

@@ -183,7 +183,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
             "noise_runs": due.noise_runs,
             "share_round0": due.share_round0,
         },
-        "calls": {**stages, "largest": largest, "given": base if due.rollouts else 0},
+        "calls": {**stages, "largest": largest} | ({"given": base} if due.rollouts else {}),
         "tokens": {"completion_largest": largest * identity["max_tokens"]},
         "power": {
             name: _planned_power(metric, int(n_given * all_fail), margin, max(family, 1))

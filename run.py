@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
+from arms.known import arm_of, hold, needs, playable
 from commands.arguments import Args, settings
 from commands.console import busy, note, point_at, say, wants_colour
 from commands.flags import ASKED_ANEW, Flags, hold_against
@@ -90,10 +91,10 @@ async def rescue(task: Task, session: Session, args: Args, watch: Watch) -> None
         return
     if not in_band(base, args.band) or not args.audited.gives(task, args.only_passable):
         return watch.not_needed(arm_calls(args))
-    plays = [(arm, 0) for arm in args.arms] + [("resample", k) for k in range(1, args.noise_runs + 1)]
+    plays = [(arm, 0) for arm in playable(args.arms, task)] + [("resample", k) for k in range(1, args.noise_runs + 1)]
     flows = [
-        swarm(shown, ARMS[arm], arm, args.particles, args.rounds, seed=seed, rerun=rerun, stop=not args.full_budget,
-              first="round0" if args.share_round0 and not rerun else "", style=style)
+        swarm(task.shown(needs(arm)), arm_of(arm), arm, args.particles, args.rounds, seed=seed, rerun=rerun,
+              stop=not args.full_budget, first="round0" if args.share_round0 and not rerun else "", style=style)
         for arm, rerun in plays
     ]  # fmt: skip
     async with asyncio.TaskGroup() as together:
@@ -116,7 +117,8 @@ async def experiment(log: Log, args: Args, session: Session, watch: Watch) -> No
 
 
 def tasks_of(args: Args) -> Tasks:
-    return of_identity(vars(args), args.limit, only=known(args.rollouts))
+    references = int(any(map(needs, args.arms)))
+    return of_identity(vars(args), args.limit, only=known(args.rollouts), references=references)
 
 
 # ── before it: what is asked for, and what is known ──────────────────────────────────────────────────────────────────
@@ -190,6 +192,7 @@ def make(args: Args, folder: Folder) -> int:
     with opened(args.out, args.fresh) as log:
         args.audited.keep(log)
         if old and log.begun:
+            hold(args.arms, old, log.path, log.attempts())
             args.model = args.model or old["identity"]["model"]
             args.predict = args.predict or old["plan"].get("predict")
             changed = log.settle(identity_of(args, args.model, data), values_of(args, Plan))

@@ -64,10 +64,12 @@ def of_identity(
     limit: int | None = None,
     spare: bool = False,
     only: Callable[[Task], bool] | None = None,
+    references: int = 0,
 ) -> Tasks:
     """The tasks of a run, as its identity names and orders them."""
     return load(identity["tasks"], limit, task_order(identity), spare, bundle=identity["bundle"],
-                revision=identity["revision"], keep_overlap=identity["as_published"], only=only)  # fmt: skip
+                revision=identity["revision"], keep_overlap=identity["as_published"], only=only,
+                references=references)  # fmt: skip
 
 
 class Tasks(Iterator[Task]):
@@ -119,7 +121,10 @@ def _in_order(about: About, read: Reader, options: Options, limit: int | None) -
             raise TaskError(f"{about.source} has no task that can be used: {reasons or 'it is empty'}")
         for task_id in sorted(places, key=lambda task_id: seeded(options.seed, task_id))[:limit]:
             spool.seek(places[task_id])
-            yield _from_spool(json.loads(spool.readline()))
+            task = _from_spool(json.loads(spool.readline()))
+            if options.references and not task.references:
+                about.without_reference.append(task.id)
+            yield task
 
 
 def _spool(tasks: Iterable[Task], spool: IO[bytes], source: str) -> dict[str, int]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from arms.known import read
 from commands.audited import Audited
 from commands.flags import Flags, text_file
 from commands.predictions import predictions
@@ -44,6 +45,7 @@ class Args(Identity, Plan, Asking):
 def settings(parser: Flags[Args], argv: list[str] | None) -> Args:
     """The flags, checked against each other and filled in."""
     args = parser.read(argv)
+    args.arms = parser.told(read, args.arms, args.share_round0)
     if args.dry_run:
         if args.tasks != parser.get_default("tasks") or args.base_url or args.model:
             parser.error("--dry-run has its own tasks and policy: leave --tasks, --model and --base-url out")

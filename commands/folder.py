@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
+from arms.known import about
 from commands.console import note, point_at, without_login
 from commands.flags import VERSION
 from commands.settings import Asking, Config, Data, Free, Row, Server, flag, values_of
@@ -76,6 +77,7 @@ def config_of(
         "free": free,
         "versions": versions(),
         "data": data,
+        "apart": about(plan.get("arms", ()), data),
         "server": cast(Server, asdict(server)),
         "grades": "attempts",
         "price": args.price,

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NotRequired, Self, TypedDict
 
+from arms.hint import APART
 from swarm import ARMS, PLAIN, Style
 
 Row = dict[str, Any]  # an object of a JSON file, where its fields have no type of their own
@@ -58,9 +59,11 @@ def names(text: str) -> list[str]:
 
 
 def arms(text: str) -> list[str]:
-    for name in text.split(","):
-        if name.strip() not in ARMS:
-            raise ValueError(f"there is no arm {name.strip()!r}; there are {', '.join(ARMS)}")
+    """Their names; one of a file as FILE.py:NAME, which arms/known.py reads."""
+    for name in map(str.strip, text.split(",")):
+        if ":" not in name and name not in ARMS and name not in APART:
+            there = ", ".join([*ARMS, *APART])
+            raise ValueError(f"there is no arm {name!r}; there are {there}, and those of a file: FILE.py:NAME")
     return names(text)
 
 
@@ -165,7 +168,8 @@ class Plan:
     base_samples: int = setting(8, "G, the group (default: 8)", count(1))
     band: str = setting("all", "of the all-fail tasks; near-miss: some base attempt passed a visible test (default: "
                         "all)", choices=("all", "near-miss"))  # fmt: skip
-    arms: list[str] = setting(list(ARMS), f"default: {','.join(ARMS)}", arms, metavar="LIST")
+    arms: list[str] = setting(list(ARMS), f"of {', '.join([*ARMS, *APART])}, FILE.py:NAME (default: {','.join(ARMS)})",
+                              arms, metavar="LIST")  # fmt: skip
     rounds: int = setting(3, "R, rounds an arm (default: 3)", count(1))
     noise_runs: int = setting(0, "re-runs of resample (default: 0)", count(0))
     full_budget: bool | None = setting(None, "go on after a rescue (default: only for mbpp-bundle)", yes_no=True)
@@ -279,7 +283,16 @@ class Data(TypedDict):
     prompt_characters: int  # of all bare prompts together
     audit: NotRequired[dict[str, int] | None]  # of the asked tasks by verdict; null without an audit
     looked_at: NotRequired[int]  # questions until `asked` could be used; of sql_calibrate.py
+    without_reference: NotRequired[list[str]]  # tasks asked that have none, where an arm is shown references
     notes: list[str]
+
+
+class Apart(TypedDict):
+    """An arm that is none of swarm.py's."""
+
+    needs: list[str]  # what of a task it is shown that others are not: reference
+    file: str | None  # of yours, that it stands in
+    sha256: str | None  # of that file
 
 
 class Server(TypedDict):
@@ -309,6 +322,7 @@ class Config(TypedDict):
     grades: str  # whose grades count: attempts, or the name of a regrade
     started: float  # seconds since 1970, as all times
     ended: float | None
+    apart: NotRequired[dict[str, Apart]]  # the arms that are none of swarm.py's
     tier: NotRequired[str]  # of the sandbox
     rules: NotRequired[str]  # of grading, see grading.grade.rules_of
     graded_under: NotRequired[list[str]]  # tiers and rules of all starts
@@ -329,3 +343,8 @@ class Settings(Identity, Plan):
 
 
 DEFAULTS = vars(Settings())  # of what a folder that was made before there was a setting does not say
+
+
+def shown_a_reference(config: Config) -> list[str]:
+    """The arms whose prompts hold a part of a program known to be right: what they find was not searched for."""
+    return [name for name, arm in (config.get("apart") or {}).items() if "reference" in arm["needs"]]

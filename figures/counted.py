@@ -29,6 +29,7 @@ from figures.results import (
     Cost,
     Coverage,
     Found,
+    Hinted,
     Incomplete,
     NearMiss,
     OutcomeRow,
@@ -137,8 +138,9 @@ def exported(table: Table) -> set[tuple[int, int]]:
 
 
 def pooled(table: Table) -> Pooled:
-    """Tasks that at least one run rescued. A pass counts although its arm still owes attempts."""
-    plays = [*table.plays.values(), *table.reruns]
+    """Tasks that at least one run rescued. A pass counts although its arm still owes attempts; one of an arm that is
+    shown a reference does not."""
+    plays = [*table.searches, *table.reruns]
     n = int(table.given.sum())
     owing = np.logical_or.reduce([play.owed > 0 for play in plays])
 
@@ -151,7 +153,7 @@ def pooled(table: Table) -> Pooled:
         "n": n,
         "runs": len(plays),
         "all_runs": found(plays),
-        "arms_alone": found(table.plays.values()),
+        "arms_alone": found(table.searches),
         "rows": len(rows),
         "rows_tasks": len({task for task, _ in rows}),
         "incomplete_tasks": int((owing & table.given).sum()),
@@ -173,7 +175,8 @@ def training_set(table: Table) -> TrainingSet:
     c, base = table.columns, table.base
     bare = at(c.prompt, base.row[:, 0], -1).max(axis=1, initial=-1)  # (tasks,)
     unled = np.array([parent is None for parent in c.parent], dtype=bool)
-    drawn_at_all = c.outcome != "refused"
+    led = [code for code, (arm, _) in enumerate(table.runs) if arm in table.hinted]
+    drawn_at_all = (c.outcome != "refused") & ~np.isin(c.run, led)
     fresh = unled & (c.prompt == bare[c.task]) & drawn_at_all
     done = base.done
     count = len(table.tasks)
@@ -200,6 +203,19 @@ def training_set(table: Table) -> TrainingSet:
     }
 
 
+def hinted(table: Table) -> dict[str, Hinted]:
+    """What stands apart: the arms that were shown a part of the answer."""
+    out: dict[str, Hinted] = {}
+    searched = np.logical_or.reduce([play.rescued for play in [*table.searches, *table.reruns]] or [table.base.rescued])
+    for arm in table.hinted:
+        alone = table.given & table.plays[arm].rescued & ~searched
+        out[arm] = {
+            "without_reference": int((table.given & table.without_reference).sum()),
+            "alone": int(alone.sum()),
+        }
+    return out
+
+
 def near_miss(table: Table) -> NearMiss:
     """All-fail tasks on which some base attempt passed a visible test: where fitness has a slope to offer."""
     best = table.best_base[table.near_miss]
@@ -217,7 +233,7 @@ def near_miss(table: Table) -> NearMiss:
 
 def unrescued(table: Table) -> Unrescued:
     """How close the tasks came that no arm rescued: the best fitness of any attempt, base group and arms together."""
-    plays = [table.base, *table.plays.values()]
+    plays = [table.base, *table.searches]
     done = np.logical_and.reduce([play.done for play in plays])
     none = table.given & done & ~np.logical_or.reduce([play.rescued for play in plays])
     fitness = table.columns.fitness
@@ -286,7 +302,8 @@ def by_task(table: Table) -> dict[str, ByTask]:
             "drawn": int(base.drawn[i].sum()),
         }
         if table.given[i]:
-            row["arms"] = {arm: played(play, i) for arm, play in table.plays.items()}
+            out_of = table.hinted if table.without_reference[i] else ()
+            row["arms"] = {arm: played(play, i) for arm, play in table.plays.items() if arm not in out_of}
             row["reruns"] = [played(play, i) for play in table.reruns]
         out[task] = row
     return out

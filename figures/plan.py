@@ -133,6 +133,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
         "control": CONTROL if CONTROL in due.arms else None,
         "against": against(config),
         "arms": list(due.arms),
+        "apart": {name: dict(arm) for name, arm in (config.get("apart") or {}).items()},
         "family": compared,
         "rule": {
             "unit": "task",

@@ -76,7 +76,13 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
         task
         for results in all_runs
         for task, row in (results.get("by_task") or {}).items()
-        if any(play["passes"] for play in [*(row.get("arms") or {}).values(), *(row.get("reruns") or [])])
+        if any(
+            play["passes"]
+            for play in [
+                *(play for arm, play in (row.get("arms") or {}).items() if arm not in (results.get("hinted") or {})),
+                *(row.get("reruns") or []),
+            ]
+        )
     }
     out: Pool = {
         "runs": list(runs),

@@ -187,6 +187,13 @@ class Incomplete(TypedDict):
     duplicate_lines: int  # attempts that stand twice in attempts.jsonl; the first counts
 
 
+class Hinted(TypedDict):
+    """Of an arm that is shown a program known to be right, or a part of one."""
+
+    without_reference: int  # tasks given to the arms that have none: it leaves them out
+    alone: int  # tasks that it rescued and no other arm or re-run did
+
+
 class Rescues(TypedDict):
     n: int  # tasks given to the arms on which this one owes nothing
     rescued: int  # tasks with a pass
@@ -521,6 +528,10 @@ class Results(Published, total=False):
     verdict: Verdict  # the plan's rule applied
     predictions: dict[Arm, Prediction]  # what --predict said, beside what came out; empty without it
     incomplete: Incomplete  # what an interrupted run still owes and what a server refuses: out of the figures
+    hinted: dict[
+        Arm, Hinted
+    ]  # the arms that are shown references; `pooled`, `unrescued` and `training_set` do not count
+    # them
     intervals: dict[Arm, Rescues]  # rescue rate of each arm
     paired: dict[Arm, Paired]  # rescue rate of each other arm against the control; empty without it
     watched: Watch  # the verdict that holds whenever it is looked at, for runs under way and runs that grew

@@ -160,6 +160,8 @@ def sentence(table: Table, metric: str, margin: float, rows: Mapping[str, Agains
             f"{arms} against {CONTROL}: inconclusive by {name}. These tasks do not show a difference{adjusted}, "
             f"{open_question}."
         )
+    if arms := listed([arm for arm in rows if arm in table.hinted]):
+        parts.append(f"{arms} was shown a program known to be right, or a part of one.")
     told = " ".join(part[0].upper() + part[1:] for part in parts)
     if late:
         return f"So far, and no verdict by the plan: {told}"

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from commands.settings import AS_GIVEN, CONTROL, Config, Row, Settings
+from commands.settings import AS_GIVEN, CONTROL, Config, Row, Settings, shown_a_reference
 from figures.audited import PASSABLE, UNAUDITED
 from grading.reasoning import ENDS, OPENS
 from swarm import Attempt, same_program
@@ -132,6 +132,15 @@ class Table:
             self.given = self.given & (self.verdicts == PASSABLE)
         stop = not due.full_budget
         self.plays = {arm: self._play(arm, 0, due.rounds, due.particles, stop, due.share_round0) for arm in due.arms}
+        # An arm that is shown references is not played where there is none, and owes nothing there.
+        self.hinted = [arm for arm in shown_a_reference(self.config) if arm in due.arms]
+        without = set((self.config.get("data") or {}).get("without_reference", ()))
+        self.without_reference: Bools = np.array([task in without for task in self.tasks], dtype=bool)
+        for arm in self.hinted:
+            play = self.plays[arm]
+            done, owed = play.done & ~self.without_reference, np.where(self.without_reference, 0, play.owed)
+            self.plays[arm] = play._replace(done=done, owed=owed)
+        self.searches = [play for arm, play in self.plays.items() if arm not in self.hinted]
         again = range(1, due.noise_runs + 1) if self.controlled else ()
         self.reruns = [self._play(CONTROL, k, due.rounds, due.particles, stop) for k in again]  # of the control
 

@@ -108,6 +108,11 @@ def _counted(choice: Choice) -> list[str]:
     lines.append(f"| together | {len(programs):,} | {sum(on.values()):,} |")
     tasks = len({program.task.digest for program in programs})
     more = f"; at most {choice.per_task} a task are kept" if choice.per_task else ""
+    if hinted := sum(program.hinted for program in programs):
+        lines += [
+            "",
+            f"{hinted:,} of the programs are `hinted`: their model had seen a right program, or a part of one.",
+        ]
     lines += ["", f"{tasks:,} tasks; {len(choice.found):,} passing programs before equal ones were dropped{more}."]
     return lines
 

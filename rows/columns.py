@@ -33,6 +33,7 @@ class Origin(TypedDict):
     model: str  # that wrote it; empty: not known
     on_policy: bool  # whether the model had seen the bare prompt alone: other rows are off-policy for it and need SFT
     # or distillation, not an importance ratio
+    hinted: bool  # whether the model had seen a program known to be right, or a part of one
     revision: str  # of the task set; empty where it has none
     licence: str  # of the task set; empty where it is not known
     schema_version: int  # of these columns; it goes up when one is added, goes, or changes its meaning
@@ -81,7 +82,7 @@ class Passes(TypedDict):
 
     base_passes: int  # passes of the base group, all runs together
     base_attempts: int  # attempts of it that the server answered
-    arm_passes: int  # passes of all arms and re-runs
+    arm_passes: int  # passes of all arms and re-runs, but arms that were shown a reference
     arm_attempts: int  # attempts of them that the server answered
     best_fitness: float  # largest fraction of the visible tests that an attempt passed
     rescued: bool  # whether the whole base group failed and an arm or re-run passed

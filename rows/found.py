@@ -6,7 +6,7 @@
 
 Two programs are the same when they differ only in line ends, blanks at the ends of lines and blank lines; another
 comment makes another program. Of equal programs of a task one is kept: the first whose model saw the bare prompt alone,
-or else the first.
+else the first whose model was shown no reference, or else the first.
 
 The text is the program in a fence, never the reply as it was sampled (attempts.jsonl holds that, under the same slot):
 rows are for supervised fine-tuning and distillation, on_policy or not.
@@ -25,7 +25,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from commands.settings import Config, Row, flag
+from commands.settings import Config, Row, flag, shown_a_reference
 from faults import BadInput, RecordsError
 from figures.regraded import graded
 from measure import measure
@@ -132,6 +132,15 @@ class Program(NamedTuple):
         return self.attempt.prompt_sha == self.prompt.sha()
 
     @property
+    def hinted(self) -> bool:
+        return self.attempt.arm in shown_a_reference(self.run.config)
+
+    @property
+    def worth(self) -> tuple[bool, bool]:
+        """Of equal programs the one that is worth most is kept."""
+        return self.on_policy, not self.hinted
+
+    @property
     def code(self) -> str:
         assert self.attempt.code is not None
         return self.attempt.code
@@ -151,6 +160,7 @@ class Program(NamedTuple):
             "seed": attempt.seed,
             "model": model,
             "on_policy": self.on_policy,
+            "hinted": self.hinted,
             "revision": revision,
             "licence": licence,
             "schema_version": SCHEMA_VERSION,
@@ -162,7 +172,7 @@ def distinct(programs: Iterable[Program]) -> list[Program]:
     found: dict[tuple[str, str], Program] = {}
     for program in programs:
         key = program.task.digest, same_program(program.code)
-        if key not in found or (program.on_policy and not found[key].on_policy):
+        if key not in found or program.worth > found[key].worth:
             found.pop(key, None)  # the rows stay in the order of their slots
             found[key] = program
     return list(found.values())
@@ -250,13 +260,13 @@ class Choice:
 
     @cached_property
     def programs(self) -> list[Program]:
-        """The distinct ones, at most so many a task: on-policy ones before others."""
+        """The distinct ones, at most so many a task: on-policy ones before others, hinted ones last."""
         kept: list[Program] = []
         by_task: dict[str, list[Program]] = defaultdict(list)
         for program in distinct(self.found):
             by_task[program.task.digest].append(program)
         for programs in by_task.values():
-            first = sorted(programs, key=lambda program: not program.on_policy)[: self.per_task]
+            first = sorted(programs, key=lambda program: program.worth, reverse=True)[: self.per_task]
             kept += [program for program in programs if program in first]
         return kept
 
@@ -280,11 +290,12 @@ class Choice:
         found: dict[tuple[str, str], Asked] = {}
         for run in self.runs:
             settings = settings_of(run)
-            seen = set()
+            seen, hinted = set(), shown_a_reference(run.config)
             for attempt in run.attempts:
                 task = run.card(attempt.task_id)
                 asked = found.setdefault((task.digest, settings), Asked(run, task))
-                asked.add(attempt)
+                if attempt.arm not in hinted:  # what was found with the answer at hand says little of how hard it is
+                    asked.add(attempt)
                 if attempt.task_id not in seen:
                     seen.add(attempt.task_id)
                     asked.runs += 1

@@ -13,7 +13,7 @@ Left out: what a query is worth (grading/sql.py), downloads (tasksets/hub.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,8 @@ class SqlTask(Task):
     database: str = ""  # the path of a SQLite file, else a script that makes one
     golds: tuple[str, ...] = ()  # queries of which each is right
 
-    def shown(self) -> Task:
-        return Task.shown(replace(self, database="", golds=()))
+    def shown(self, needs: Iterable[str] = ()) -> Task:
+        return Task.shown(replace(self, database="", golds=()), needs)
 
 
 def gretel(options: Options, about: About) -> Iterator[Task]:

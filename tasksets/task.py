@@ -15,7 +15,7 @@ import ast
 import json
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -72,9 +72,12 @@ class Task:
         # ASCII escapes, since a statement or test may hold a lone surrogate, which has no UTF-8 form.
         return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
-    def shown(self) -> Task:
-        """All that a prompt can be made of: who writes prompts is never handed a hidden test to leak."""
-        return _under_digest(replace(self, hidden=(), spare=(), reference="", references=(), incorrect=()), self.digest)
+    def shown(self, needs: Iterable[str] = ()) -> Task:
+        """All that a prompt can be made of: who writes prompts is never handed a hidden test to leak. needs: reference,
+        for an arm that is shown one."""
+        known = self.reference if "reference" in needs else ""
+        view = replace(self, hidden=(), spare=(), reference=known, references=(), incorrect=())
+        return _under_digest(view, self.digest)
 
 
 def _under_digest(task: Task, digest: str) -> Task:
@@ -141,6 +144,7 @@ class About:
     overlap: dict[str, int] = field(default_factory=lambda: {"tests": 0, "tasks": 0})  # dropped, being visible too
     repaired_statements: int = 0
     median_rating: float | None = None
+    without_reference: list[str] = field(default_factory=list)  # of the tasks that were asked for, where any was wanted
 
     def row(self) -> dict[str, Any]:
         """As config.json holds it under "data"."""

@@ -275,6 +275,7 @@ def _arms(r: Results) -> list[str]:
     return [
         _p(said),
         *both,
+        _p(words.hinted_words(r), True),
         plots.forest(r),
         *audited,
         _p(words.fresh_words(r), True),

@@ -136,7 +136,8 @@ def _arms_text(r: Results, paper: Paper) -> list[str]:
     paired = any(row["n"] for row in r["paired"].values())
     only = f" only: rescued by this arm alone : by {CONTROL} alone." if paired else ""
     mean = f" Minus {mean}" if (mean := words.runs_words(r)) else ""
-    return lines + paper.wrap(f"Points [{words.CONFIDENCE} interval].{only}{mean}", words.fresh_words(r))
+    notes = words.fresh_words(r), words.hinted_words(r)
+    return lines + paper.wrap(f"Points [{words.CONFIDENCE} interval].{only}{mean}", *notes)
 
 
 def _verdict_text(r: Results, paper: Paper) -> list[str]:
@@ -260,6 +261,7 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any], held: SoFar | 
         *([f"predicted, in points against {CONTROL}: {said}"] if said else []),
         f"policy: {server['model']}, temperature {identity['temperature']:g}, {sent}, thinking {identity['thinking']}, "
         f"{identity['max_tokens']:,} tokens a reply; what is not sent (top_k, min_p, penalties) the server decides",
+        *_apart_text(config),
         *(f"server: {line}" for line in server["facts"]),
         *(f"warning: {line}" for line in server["warnings"]),
         *([f"base group: {identity['rollouts']}; none is asked for"] if identity.get("rollouts") else []),
@@ -270,3 +272,17 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any], held: SoFar | 
 
 def _verdicts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{number:,} {verdict}" for verdict, number in counts.items() if number) or "no task"
+
+
+def _apart_text(config: Mapping[str, Any]) -> list[str]:
+    """The arms that are none of the four: where they come from, and what they are shown that others are not."""
+    lines, without = [], len(config["data"].get("without_reference", ()))
+    for name, arm in (config.get("apart") or {}).items():
+        if arm["file"]:
+            lines.append(f"arm {name}: of {arm['file']}, SHA-256 {arm['sha256'][:16]}")
+        if "reference" in arm["needs"]:
+            lines.append(
+                f"arm {name}: is shown a program known to be right, or a part of one; told apart, its rows are marked "
+                f"hinted. It leaves out {words.of(without, config['data']['asked'], 'task')}, for want of a reference"
+            )
+    return lines

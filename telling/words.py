@@ -209,6 +209,20 @@ def budget_words(r: Results) -> list[str]:
     return said
 
 
+def hinted_words(r: Results) -> str:
+    """What is to be known of arms that had a part of the answer."""
+    told = []
+    for arm, row in (r.get("hinted") or {}).items():  # older files have none
+        told.append(
+            f"{arm} is shown a program known to be right, or a part of one, which no search has: what the arms found "
+            f"together leaves it out, and its rows are marked hinted. It alone rescued {plural(row['alone'], 'task')}."
+        )
+        if row["without_reference"]:
+            out_of = of(row["without_reference"], r["incomplete"]["given"], "task")
+            told.append(f"It leaves out {out_of}, for want of a reference.")
+    return " ".join(told)
+
+
 def plan_words(r: Results) -> str:
     """Whether the plan came first."""
     if r["verdict"]["planned"]:

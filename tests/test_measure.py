@@ -1241,6 +1241,7 @@ def test_every_key_is_on_the_page_and_every_key_of_the_page_is_in_a_run(tmp_path
         measure(full, config(noise_runs=2, full_budget=True, price=[1.0, 2.0]), cards, (), events, audit=audit),
         measure(stopped, config(noise_runs=2, predict={"ring": 3.0}), cards, (), events),
         measure([], config(arms=["solo"])),
+        measure(full, {**config(), "apart": {"star": {"needs": ["reference"], "file": None, "sha256": None}}}, cards),
     ]
     planted_run.make(tmp_path / "planted", n_tasks=8)
     folder = Folder(tmp_path / "planted")

@@ -295,6 +295,9 @@ def test_every_key_of_the_results_is_told(tmp_path: Path) -> None:
         planted_run.make(at, 12, noise_runs=2, seed=3)
         folder, cards = Folder(at), list(Folder(at).cards())
         conf = config(**(folder.config["identity"] | folder.config["plan"] | changes))
+        if name == "stopped":
+            conf["apart"] = {"star": {"needs": ["reference"], "file": None, "sha256": None}}
+            conf["data"] = {"without_reference": [cards[0].id, cards[1].id]}
         uncounted = name == "full"
         attempts = [replace(a, prompt_tokens=None) if uncounted else a for a in folder.attempts()]
         rows = {one.id: {"verdict": "disputed", "reason": "time", "digest": one.digest} for one in cards[:6]}

@@ -491,7 +491,8 @@ def completions(n, seed=0):
 def test_two_thousand_completions_from_another_python(version, tmp_path):
     """Equal to Grader.grade, with the grader killed in the middle, from an environment that has no library at all."""
     python = shutil.which(f"python{version}") if version else sys.executable
-    if not python or subprocess.run([python, "-c", ""], capture_output=True).returncode:
+    env = {"PATH": "/usr/bin:/bin", "SWARM_RESCUE_PYTHON": sys.executable}
+    if not python or subprocess.run([python, "-c", ""], env=env, capture_output=True).returncode:
         pytest.skip(f"there is no Python {version}")
     n = 2000 if version in ("", "3.13") else 200
     pairs = completions(n)
@@ -520,7 +521,6 @@ scores = reward.compute_scores([""] * len(replies), replies, truths, None, True)
 assert [grade["fitness"] for grade in found] == scores and reward._home.grader.process.pid != first
 print(json.dumps([[g[k] for k in ("passed", "fitness", "outcome", "visible", "hidden")] for g in found]))
 """)
-    env = {"PATH": "/usr/bin:/bin", "SWARM_RESCUE_PYTHON": sys.executable}
     command = [python, "-I", "-S", "trainer.py"]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

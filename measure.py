@@ -43,6 +43,7 @@ from figures.counted import (
     unrescued,
 )
 from figures.disputed import audit as audit_section
+from figures.efficiency import efficiency
 from figures.foretold import fresh, power
 from figures.hill import hill as hill
 from figures.numbers import mean, plain, rounded
@@ -160,6 +161,7 @@ SECTIONS: dict[str, Callable[[Table], object]] = {
     "fresh": fresh,
     "power": power,
     "cost": cost,
+    "efficiency": efficiency,
     "warnings": warnings,
 }
 

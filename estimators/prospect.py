@@ -6,7 +6,8 @@
 
 The unbiased pass@k reaches as far as the group, its interval is Wilson's for as many tasks as its spread is worth;
 beyond it a beta-binomial reaches (estimators/betabinomial.py), its interval is of a bootstrap over tasks on the scale
-of log odds: share -+ z * sd there. Coverage of the nominal 95% in docs/statistics.md: COVERED.
+of log odds: share -+ z * sd there. Coverage of the nominal 95%, 40 to 275 tasks of four spreads: 92 to 98%
+of pass@k, 94 to 98% of what is foretold (docs/statistics.md).
 
 Conventions as in stats.py. Left out: what an arm does that is no fresh draw; whether the chances are Beta distributed
 (`fits` is the p-value of a test that they are, on the group itself).

@@ -481,6 +481,30 @@ class ArmBill(Bill):
     rescues_per_million_tokens: float | None  # tasks a million tokens; null where tokens are unknown or none
 
 
+class EqualTokens(TypedDict):
+    """On each task within the tokens of B fresh draws, B x the mean of its base group."""
+
+    n: int  # tasks that the arm and the control both finished
+    tokens: float  # tokens of that budget, mean over tasks
+    rescued: int  # tasks on which the arm's passing reply ended within it
+    rescued_resample: int  # tasks on which the control's did
+    n_arm_only: int  # tasks of these that the arm alone rescued within it
+    n_resample_only: int  # tasks of these that the control alone rescued within it
+    delta: float | None  # fraction: the arm less the control
+    interval: Pair  # fraction: Bonett and Price's, of delta; null under two tasks
+    p: float | None  # of the exact McNemar test
+    p_holm: float | None  # p adjusted over the arms
+
+
+class Efficiency(TypedDict):
+    n: int  # tasks given to the arms on which this one owes nothing
+    per_million_tokens: float | None  # tasks rescued a million tokens; null where tokens are unknown or none
+    interval: Pair  # tasks rescued a million tokens: tasks are its unit; null as per_million_tokens
+    per_usd: float | None  # tasks rescued a US dollar, by --price; null without
+    usd_interval: Pair  # tasks rescued a US dollar; null as per_usd
+    equal_tokens: EqualTokens | None  # against the control at equal tokens; null for it, and where tokens are unknown
+
+
 class Requests(TypedDict):
     sent: int  # requests
     answered: int  # requests
@@ -552,6 +576,7 @@ class Results(Published, total=False):
     fresh: Fresh  # what fresh draws are expected to give: what an arm must beat
     power: dict[Arm, Power]  # what these tasks could have shown; empty without the control
     cost: Cost  # what was paid
+    efficiency: dict[Arm, Efficiency]  # rescues for what they cost
     warnings: list[str]  # sentences: what a reader must know before any figure
     grades: str  # attempts, or the name of the regrade whose grades count
     tier: str | None  # behind which walls programs ran; null where none were run

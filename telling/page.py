@@ -23,7 +23,7 @@ from figures.plan import CONTROL
 from figures.results import Results
 from swarm import Attempt
 from tasksets.task import Task
-from telling import plots, tables, words
+from telling import beside, plots, tables, words
 from telling.browse import browsable, fit
 from telling.words import plural, share, within
 
@@ -182,7 +182,7 @@ def _header(r: Results) -> str:
     verdict, whole, pool = r["verdict"], sum(r["p0_histogram"]), r["pooled"]
     parts = [f"<h1>{html.escape(words.title(r))}</h1>", f'<p class="answer">{html.escape(verdict["sentence"])}</p>']
     if verdict["arms"]:
-        parts += [_p(words.plan_words(r), quiet=True), _p(words.watched_words(r), quiet=True)]
+        parts += [_p(words.plan_words(r), quiet=True), _p(beside.watched_words(r), quiet=True)]
     parts += map(_p, words.kind_words(r))
     tiles = [("Tasks", f"{r['tasks']:,}", "" if whole == r["tasks"] else f"{whole:,} with a whole base group")]
     if whole:
@@ -278,7 +278,7 @@ def _arms(r: Results) -> list[str]:
         _p(words.hinted_words(r), True),
         plots.forest(r),
         *audited,
-        _p(words.fresh_words(r), True),
+        _p(beside.fresh_words(r), True),
         _p(words.effect_words(r), True),
         _p(words.prediction_words(r), True),
         _p(words.equivalence_words(r), True),
@@ -353,4 +353,4 @@ def _cost(r: Results) -> list[str]:
     if not r["cost"]["total"]["calls"]:
         return []
     said = f"Equal samples are not equal cost: a refine prompt carries programs. {words.cost_words(r)}"
-    return [_p(said), _table(tables.cost(r))]
+    return [_p(said), _table(tables.cost(r)), _p(beside.efficiency_words(r), True), _numbers(tables.efficiency(r))]

@@ -17,9 +17,9 @@ from typing import Literal, NamedTuple, cast
 from figures.hill import Area, Curve
 from figures.plan import CONTROL, METRICS
 from figures.pool import PooledArm
-from figures.results import Against, AgainstAll, ArmBill, Bill, Climb, Results, StoppedRate
+from figures.results import Against, AgainstAll, ArmBill, Bill, Climb, EqualTokens, Results, StoppedRate
 from grading.grade import LETTERS
-from telling import words
+from telling import beside, words
 from telling.words import (
     CONFIDENCE,
     SHARES,
@@ -88,7 +88,7 @@ def _said(cell: object) -> Cell:
     return "–" if cell is None else f"{cell:,}"
 
 
-def difference(found: Against | AgainstAll | StoppedRate | PooledArm, digits: int = 1) -> str:
+def difference(found: Against | AgainstAll | EqualTokens | StoppedRate | PooledArm, digits: int = 1) -> str:
     return estimate(found["delta"], found["interval"], digits, sign=True)
 
 
@@ -531,3 +531,27 @@ def cost(r: Results) -> Table | None:
     head: Head = [Column("", short="cost"), "calls", "tokens in", out, "without counts", "mean wait", "grading CPU",
                   "usd", "rescues", per]  # fmt: skip
     return table("By stage and arm", head, rows, page_only=["without counts", "mean wait", "rescues", "arms together"])
+
+
+def efficiency(r: Results) -> Table | None:
+    """Rescues for tokens and dollars, and each arm against the control at equal tokens."""
+    rows = []
+    for arm, row in r["efficiency"].items():
+        if row["n"] and row["per_million_tokens"] is not None:
+            line = [arm, row["n"], beside.span_of(row["per_million_tokens"], row["interval"])]
+            line.append(beside.span_of(row["per_usd"], row["usd_interval"]) if row["per_usd"] is not None else "")
+            if same := row["equal_tokens"]:
+                only = f"{same['n_arm_only']} : {same['n_resample_only']}"
+                line += [f"{same['rescued']:,} : {same['rescued_resample']:,} of {same['n']:,}", difference(same)]
+                line += [only, p_text(same["p"]), p_text(same["p_holm"]), big(same["tokens"])]
+            rows.append(line)
+    at_equal: list[Column | str] = [
+        f"at equal tokens: it : {CONTROL}",
+        AGAINST,
+        "only : only",
+        "p",
+        "Holm p",
+        "tokens a task",
+    ]
+    head: Head = ["arm", "tasks", "rescues per M tokens", "per usd", *at_equal]
+    return table(f"Rescues for what they cost [{CONFIDENCE} interval]; no verdict is drawn from it", head, rows)

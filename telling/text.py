@@ -20,7 +20,7 @@ from figures.foretold import SoFar
 from figures.plan import CONTROL
 from figures.results import Results
 from swarm import PLAIN
-from telling import ahead, tables, words
+from telling import ahead, beside, tables, words
 
 PAINT = {"bold": "1", "dim": "2", "better": "1;32", "worse": "1;31", "equivalent": "36", "inconclusive": "33"}
 
@@ -136,7 +136,7 @@ def _arms_text(r: Results, paper: Paper) -> list[str]:
     paired = any(row["n"] for row in r["paired"].values())
     only = f" only: rescued by this arm alone : by {CONTROL} alone." if paired else ""
     mean = f" Minus {mean}" if (mean := words.runs_words(r)) else ""
-    notes = words.fresh_words(r), words.hinted_words(r)
+    notes = beside.fresh_words(r), words.hinted_words(r)
     return lines + paper.wrap(f"Points [{words.CONFIDENCE} interval].{only}{mean}", *notes)
 
 
@@ -150,7 +150,7 @@ def _verdict_text(r: Results, paper: Paper) -> list[str]:
     lines = [paper.head(line) for line in paper.wrap(verdict["sentence"])]
     return lines + paper.wrap(
         words.plan_words(r),
-        words.watched_words(r),
+        beside.watched_words(r),
         words.effect_words(r),
         words.prediction_words(r),
         words.equivalence_words(r),
@@ -196,7 +196,11 @@ def _warning_text(r: Results, paper: Paper) -> list[str]:
 
 def _cost_text(r: Results, paper: Paper) -> list[str]:
     """Equal samples are not equal cost: a refined prompt carries programs."""
-    return paper.table(tables.cost(r)) + paper.wrap(words.cost_words(r)) if r["cost"]["total"]["calls"] else []
+    return (
+        paper.table(tables.cost(r)) + paper.wrap(words.cost_words(r), beside.efficiency_words(r))
+        if r["cost"]["total"]["calls"]
+        else []
+    )
 
 
 TEXT: tuple[Callable[[Results, Paper], list[str]], ...] = (

@@ -230,30 +230,6 @@ def plan_words(r: Results) -> str:
     return f"Exploratory: {'; '.join(r['verdict']['exploratory'])}."
 
 
-def watched_words(r: Results) -> str:
-    """What holds however often a run was looked at on the way; empty where the fixed verdict does, or the plan does not
-    allow for it."""
-    found = r.get("watched")  # older files have none
-    rows = {arm: row for arm, row in found["arms"].items() if row["n"]} if found else {}
-    if not found or not rows or not found["planned"] or r["verdict"]["planned"]:
-        return ""
-    told = []
-    for arm, row in rows.items():
-        if row["at"] is not None:
-            more = "more" if row["verdict"] == "better" else "less"
-            after = f"after {row['at']:,} of {plural(row['n'], 'task')} counted"
-            told.append(f"{arm} finds {more} than {CONTROL}, seen {after} (p {p_text(row['p'])})")
-    if quiet := [arm for arm, row in rows.items() if row["at"] is None]:
-        counted = {row["n"] for arm, row in rows.items() if arm in quiet}
-        tasks = " to ".join(f"{n:,}" for n in sorted({min(counted), max(counted)}))
-        told.append(f"of {listed(quiet)} no difference is seen on {tasks} {'task' if tasks == '1' else 'tasks'}")
-    family = plural(len(found["arms"]), "arm")
-    return (
-        f"However often it was looked at ({family} allowed for; bets on the tasks that one of two alone rescued, in "
-        f"the order of asking): {'; '.join(told)}. This way a difference can be shown, and never that there is none."
-    )
-
-
 def comparisons(r: Results) -> dict[str, Against]:
     """Arm -> its comparison with the control by the primary metric, where a task counts in it."""
     rows: Mapping[str, Against | None] = r["paired"]
@@ -412,25 +388,6 @@ def power_words(r: Results) -> str:
         words += f"; for 80%, one comparison alone needs {ranged(needed)} all-fail tasks"
     by = "base group" if row["foretold_by"] == "base group" else "arms' own disagreement here, which is luck too"
     return f"{words}. By the {by}: less where an arm's extra passes fall on tasks that {CONTROL} leaves."
-
-
-def fresh_words(r: Results) -> str:
-    """What fresh draws are expected to give by the base group alone: what an arm must beat. Empty where nothing is
-    foretold, and for a band that base passes say nothing of."""
-    found = r.get("fresh")  # older files have none
-    if not found or r["band"] != "all" or found["rescue"][-1] is None or not found["all_fail"]:
-        return ""
-    n, (lo, hi) = found["all_fail"], found["rescue_interval"][-1]
-    doubt = (
-        f" The base group is not spread as is assumed (p {p_text(found['fits_p'])}), so this is rough."
-        if found["fits_p"] is not None and found["fits_p"] < 0.05
-        else ""
-    )
-    counts = f"{found['rescue'][-1] * n:,.0f} [{(lo or 0) * n:,.0f}, {(hi or 0) * n:,.0f}] of {n:,}"
-    return (
-        f"What an arm must beat, by the base group alone: {plural(r['budget']['B'], 'more fresh draw')} are expected "
-        f"to find a program on {share(found['rescue'][-1])} {within([lo, hi])} of the all-fail tasks ({counts}).{doubt}"
-    )
 
 
 def luck_words(r: Results) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,17 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import beta as beta_distribution
-from scipy.stats import betabinom
+from scipy.stats import betabinom, binomtest
 
 import stats
 from commands.folder import held
 from estimators.prospect import prospect
+from estimators.ratios import per_unit
 from figures.foretold import chances, so_far
 from figures.plan import make_plan
 from measure import measure
 from records import Folder
-from telling import ahead, tables, words
+from telling import ahead, beside, tables, words
 from telling.text import plan_text
 from tests.support import planted_run
 from tests.support.lay_out import base, config, names, play, run
@@ -103,19 +105,19 @@ def test_without_a_base_pass_the_arms_own_disagreement_is_taken_and_said_to_be_l
     row = results["power"]["ring"]
     assert row["foretold_by"] == "these tasks" and row["discordance_equal"] is None
     assert row["discordance_assumed"] == pytest.approx([0.05, 0.1])
-    assert "which is luck too" in words.power_words(results) and words.fresh_words(results) == ""
+    assert "which is luck too" in words.power_words(results) and beside.fresh_words(results) == ""
 
 
 def test_what_an_arm_must_beat_is_told_in_shares_and_tasks() -> None:
     results = rescued(5)
     found = results["fresh"]
     lo, hi = found["rescue_interval"][-1]
-    said = words.fresh_words(results)
+    said = beside.fresh_words(results)
     assert f"on {words.share(found['rescue'][-1])} {words.within([lo, hi])} of the all-fail tasks" in said
     assert f"({found['rescue'][-1] * 60:.0f} [{lo * 60:.0f}, {hi * 60:.0f}] of 60)" in said
     rows = [row[0] for row in tables.fresh(results).rows]
     assert {"all tasks, drawn", "all-fail tasks, expected", "all-fail tasks, ring"} <= set(rows)
-    assert words.fresh_words({**results, "band": "near-miss"}) == ""
+    assert beside.fresh_words({**results, "band": "near-miss"}) == ""
 
 
 # ── before the arms ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -165,3 +167,71 @@ def test_a_base_group_of_another_experiment_says_nothing(tmp_path: Path, capsys:
     assert held(folder, other, 12) is None
     assert "another experiment (--temperature)" in capsys.readouterr().err
     assert held(Folder(tmp_path / "none"), conf, 12) is None
+
+
+# ── what rescues cost ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_of_equal_costs_a_rate_has_wilsons_interval_and_none_at_all_has_a_width() -> None:
+    rate, ends = per_unit([1, 0, 0, 1, 0, 0, 0, 0, 0, 0], np.full(10, 4.0))
+    lo, hi = stats.proportion_ci(2, 10)
+    assert rate == pytest.approx(2 / 40)
+    # Equal costs leave the spread of the share itself, with n - 1: worth 9 tasks in place of 10.
+    nine = wilson_of(0.2 * 9, 9)
+    assert ends == pytest.approx((nine[0] / 4, nine[1] / 4)) and ends.lo < lo / 4 and ends.hi > hi / 4
+    rate, ends = per_unit(np.zeros(60), np.full(60, 2.0))
+    assert rate == 0 and ends == pytest.approx((0, stats.proportion_ci(0, 60).hi / 2))
+    assert math.isnan(per_unit([], [])[0]) and math.isnan(per_unit([0, 0], [0, 0])[1].hi)
+
+
+def wilson_of(k: float, n: float) -> tuple[float, float]:
+    z, p = 1.959963984540054, k / n
+    middle, half = p + z * z / 2 / n, z * math.sqrt(p * (1 - p) / n + z * z / 4 / n / n)
+    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+
+
+@pytest.mark.parametrize("bad", [([0.5], [1.0]), ([1], [-1.0]), ([1, 0], [1.0]), ([1], [np.nan])])
+def test_a_rate_for_what_was_spent_refuses_what_it_cannot_read(bad: tuple[Any, Any]) -> None:
+    with pytest.raises(ValueError):
+        per_unit(*bad)
+
+
+def dear(n: int, refined: int) -> dict[str, Any]:
+    """Fresh draws cost 150 tokens, refined ones `refined` more; ring rescues 4 tasks in round 0 and 4 in round 2."""
+    tasks = names(n)
+    hit = {task: 0 if i < 4 else 2 for i, task in enumerate(tasks[:8])}
+    attempts = [
+        replace(a, prompt_tokens=a.prompt_tokens + refined) if a.parent else a
+        for a in run(tasks, {"resample": dict.fromkeys(tasks[8:10], 2), "ring": hit})
+    ]
+    return measure(attempts, config(arms=["resample", "ring"], price=[2.0, 4.0]))
+
+
+def test_a_rescue_counts_at_equal_tokens_where_its_reply_ends_within_those_of_fresh_draws() -> None:
+    """24 fresh draws cost 3,600 tokens. Ring's pass in round 2 is its 17th attempt, 9 of them refined."""
+    for refined, within_budget in ((116, 8), (117, 4)):  # 17 x 150 + 9 x 116 = 3,594; 9 x 117 more = 3,603
+        same = dear(40, refined)["efficiency"]["ring"]["equal_tokens"]
+        assert (same["rescued"], same["rescued_resample"], same["tokens"], same["n"]) == (within_budget, 2, 3600, 40)
+        assert (same["n_arm_only"], same["n_resample_only"]) == (within_budget, 2)
+        assert same["p"] == same["p_holm"] == pytest.approx(float(binomtest(2, within_budget + 2).pvalue))
+
+
+def test_rescues_for_tokens_and_dollars_add_up_with_the_bill() -> None:
+    results = dear(40, 0)
+    row, bill = results["efficiency"]["ring"], results["cost"]["arms"]["ring"]
+    assert row["per_million_tokens"] == pytest.approx(bill["rescues_per_million_tokens"])
+    assert row["per_usd"] == pytest.approx(8 / bill["usd"])
+    assert row["interval"][0] < row["per_million_tokens"] < row["interval"][1]
+    assert results["efficiency"]["resample"]["equal_tokens"] is None
+    said = beside.efficiency_words(results)
+    assert "At equal tokens, those of 24 fresh draws on each task, points minus resample: ring +15.0" in said
+    assert "no verdict is drawn from it" in said
+
+
+def test_unknown_tokens_give_no_rate() -> None:
+    attempts = run(names(4), {"resample": {}, "ring": {}})
+    attempts[-1] = replace(attempts[-1], prompt_tokens=None)
+    results = measure(attempts, config(arms=["resample", "ring"]))
+    assert results["efficiency"]["ring"]["per_million_tokens"] is None
+    assert results["efficiency"]["ring"]["equal_tokens"] is None
+    assert results["efficiency"]["resample"]["per_million_tokens"] == 0

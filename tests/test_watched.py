@@ -13,7 +13,7 @@ from estimators.watched import watch, wealth
 from figures.plan import make_plan, plan_digest
 from measure import measure
 from swarm import Attempt
-from telling.words import watched_words
+from telling.beside import watched_words
 from tests.support.lay_out import base, config, names, play, run
 
 

@@ -7,6 +7,7 @@
     python run.py --tasks my_tasks.jsonl             your own tasks
     python run.py --plan ...                         what it would ask and cost, probe included, then stop
     python run.py --reuse                            the report again from out/, no calls
+    python run.py --show TASK [SLOT]                 one task or attempt: prompt as sent, program, tests
 
 A base group of 8 samples a task finds the tasks that a group throws away. Each of them gets 24 more samples in every
 arm: resample (fresh draws), solo (particles that refine their own best), ring (and see the better of two neighbours),
@@ -42,6 +43,7 @@ from commands.regrade import regrade
 from commands.rollouts import Given, known
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
 from commands.settings import Config, Data, Free, Identity, Plan, Row, task_seed, values_of
+from commands.show import show
 from endpoint import Policy, Probe, Record
 from faults import DONE, RecordsError, TaskError
 from figures.numbers import plural
@@ -262,6 +264,9 @@ def main(argv: list[str] | None = None) -> int:
 
     def work() -> int:
         code = DONE
+        if args.show:
+            show(folder, args.show)
+            return code
         if args.reuse or args.regrade:
             hold_against(folder.config_of(COMMAND), args, parser)
         if args.regrade:

@@ -33,6 +33,9 @@ class Args(Identity, Plan, Asking):
     regrade: bool = setting(False, "grade every saved reply again, no calls, and report")
     dry_run: bool = setting(False, "toy tasks and a fake policy")
     plan: bool = setting(False, "print what would be asked (--json: as JSON), write nothing, stop")
+    show: list[str] | None = setting(None, "print a task's attempts, or one of them with its prompt as it was sent (a "
+                                     "slot is star/0/2/5: arm/re-run/round/particle), and stop", nargs="+",
+                                     metavar=("TASK", "SLOT"))  # fmt: skip
     json: bool = setting(False, "print results.json instead of the report")
     verbose: bool = setting(False, "requests on stderr, never a header")
 
@@ -53,10 +56,12 @@ def settings(parser: Flags[Args], argv: list[str] | None) -> Args:
     args.out = args.out or Path("out-dry" if args.dry_run else "out")
     if args.full_budget is None and not (args.reuse or args.regrade):
         args.full_budget = wants_full_budget(args.tasks, args.as_published)
-    instead = [flag(name) for name in ("reuse", "regrade", "plan") if getattr(args, name)]  # of making the run
+    instead = [flag(name) for name in ("reuse", "regrade", "plan", "show") if getattr(args, name)]  # of making the run
     chosen = [*instead, "--fresh"] if args.fresh else instead
     if instead and len(chosen) > 1:
         parser.error(f"{' and '.join(chosen)} exclude each other: give one")
+    if args.show and len(args.show) > 2:
+        parser.error("--show takes a task and, if you like, one slot of it")
     if args.noise_runs and "resample" not in args.arms:
         parser.error("--noise-runs re-runs resample: put it into --arms")
     if "system" in parser.given:  # from --config it is the text itself

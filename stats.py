@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.equivalence import quantile, score_ci
+from estimators.equivalence import quantile, score, score_ci
 from estimators.parts import (
     RELATIVE_TIE,
     Array,
@@ -245,14 +245,13 @@ def equivalence_reach(n: int, margin: float, alpha: float = 0.05) -> int | None:
     None where no data of n tasks show it. At a margin of .05: None at 40 tasks, 0 at 60, 42 at 220.
     """
 
-    def shown(either_way: int) -> bool:
-        a, b = np.zeros(n), np.zeros(n)
-        a[:either_way], b[either_way : 2 * either_way] = 1, 1
-        return equivalent(a, b, margin, alpha).equivalent
-
-    if n < 2 or not margin > 0 or not shown(0):
+    if n < 2 or not margin > 0:
         return None
-    return 2 * bisect_left(range(1, n // 2 + 1), True, key=lambda either_way: not shown(either_way))
+    if margin >= 1:
+        return n
+    either_way = np.arange(n // 2 + 1)
+    enough = int(np.sum(score(either_way, either_way, n, margin) <= -quantile(n, margin, alpha)))
+    return 2 * (enough - 1) if enough else None
 
 
 def verdict(

@@ -49,11 +49,17 @@ def score_ci(n_b_only: int, n_a_only: int, n: int, z: float) -> Interval:
     if n < 1:
         return Interval(np.nan, np.nan)
 
+    def far(b: int, a: int, d: float) -> bool:  # `score` in plain numbers, which are fifty times as fast
+        half = a + b - (2 * n - b + a) * d
+        share = (math.sqrt(max(half**2 + 8 * n * a * d * (1 - d), 0.0)) + half) / (4 * n)
+        spread = n * (2 * share + d * (1 - d))
+        return b - a - n * d <= -z * math.sqrt(max(spread, 0.0)) < 0
+
     def most(b: int, a: int) -> float:
         lo, hi = (b - a) / n, 1.0
         for _ in range(HALVINGS):
             middle = (lo + hi) / 2
-            lo, hi = (lo, middle) if float(score(b, a, n, middle)) <= -z else (middle, hi)
+            lo, hi = (lo, middle) if far(b, a, middle) else (middle, hi)
         return hi
 
     return Interval(-most(n_a_only, n_b_only), most(n_b_only, n_a_only))

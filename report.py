@@ -28,12 +28,13 @@ from commands.console import complain, say, wants_colour
 from commands.flags import Flags
 from commands.settings import setting
 from faults import BAD_INPUT
-from figures.numbers import listed
+from figures.numbers import listed, plural
 from figures.pool import Pool, contradict, pool
 from figures.results import Results
 from figures.said import UNFINISHED
 from telling.runs import arms, counts, differing, head, is_published, page_of_runs, run_lines, short_names
 from telling.text import Paper, text
+from telling.words import p_text
 
 # ── several runs ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -81,6 +82,8 @@ def _together(pooled: Pool) -> str:
         if arms:
             said.append(f"{word}: {listed(arms)}")
     words = f"Together, {'; '.join(said)}." if said else ""
+    if words and not pooled["planned"]:
+        words = f"Exploratory ({'; '.join(pooled['exploratory'])}). {words}"
     for arm, row in pooled["arms"].items():
         named = {
             word: listed([name for name, said in zip(pooled["runs"], row["by_run"], strict=True) if said == word])
@@ -95,7 +98,27 @@ def _together(pooled: Pool) -> str:
         for word, runs in named.items():
             if runs and row["verdict"] != word:
                 words += f" {arm} is {word} in {runs} alone, so it is not called {word}."
-    return words + " Better or worse is said only where every run says so by itself."
+    if pooled["planned"]:
+        words += f" That is the verdict of the plan, which was to pool {len(pooled['runs'])} runs."
+    else:
+        words += " Better or worse is said only where every run says so by itself."
+    return words + _apart_words(pooled)
+
+
+def _apart_words(pooled: Pool) -> str:
+    """Whether the runs differ by more than chance, and what they have in common."""
+    known = {arm: row["q_p"] for arm, row in pooled["arms"].items() if row["q_p"] is not None}
+    words = ""
+    if known:
+        told = [f"{arm} {p_text(p)}" for arm, p in known.items()]
+        words = f" Do the runs differ in an arm's advantage by more than chance explains? p {listed(told)}"
+        words += ", which is too large where runs share tasks." if pooled["given_in_every"] else "."
+    if pooled["linked"]:
+        words += (
+            f" {plural(pooled['linked'], 'pair')} of tasks share a function, dealt out anew by another seed: the "
+            "interval allows for it."
+        )
+    return words
 
 
 # ── the command ──────────────────────────────────────────────────────────────────────────────────────────

@@ -1,15 +1,15 @@
-"""What the plan's rule says of runs whose truth is known: the table of verdicts by truth, and the coverage of intervals.
+"""What the plan's rule says of runs whose truth is known: verdicts by truth, and the coverage of intervals.
 
     python bench/verdicts.py [--runs 2000] [--sizes 60,220] [--only PART,...]
 
 parts: table      better, worse, equivalent, inconclusive of star, and how often any arm is better or worse
        seeds      the same of two planned seeds, pooled
-       copies     per-sample rates where later programs repeat a pass (mbpp-bundle's full budgets)
+       copies     full budgets where later programs repeat a pass, by rescues and by passes per sample
        coverage   intervals by enumeration
 
-Runs are drawn as `Table`s (bench/truths.py has the chances; the base group too, which fixes the margin), and judged by the
-functions of figures/compared.py and figures/pool.py. Before the table, some of them are laid out as attempts and measured
-whole, which must say the same. Left out: noise of a server, tasks that end early, budgets other than 8 x 3.
+Runs are drawn as `Table`s (bench/truths.py has the chances; the base group too, which fixes the margin), and judged by
+the functions of figures/compared.py and figures/pool.py. Some are laid out as attempts and measured whole, which must
+say the same. Left out: noise of a server, tasks that end early, budgets other than 8 x 3.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import stats
 from bench import truths
-from figures import compared, pool
+from commands.settings import Config
+from figures import compared
 from figures.table import Play, Table
+from swarm import Attempt
 from tests.support.lay_out import ARMS, base, config, names, play
 
 Bools = NDArray[np.bool_]
@@ -100,7 +102,7 @@ def drawn(rng: np.random.Generator, rescues: Sequence[Bools], reruns: Sequence[B
     rest = rng.binomial(round(n * (1 + REST)), REST / (1 + REST))
     passes = np.concatenate([np.zeros(n, dtype=np.int64), 1 + rng.choice(GROUP, size=rest, p=passes_of_the_rest())])
     table = object.__new__(Table)
-    table.config, table.plan = config(noise_runs=len(reruns)), None
+    table.config, table.plan = cast(Config, config(noise_runs=len(reruns))), None
     table.base_samples, table.particles, table.rounds = GROUP, 8, 3
     table.arms, table.others = list(ARMS), list(OTHERS)
     table.controlled, table.share_round0 = True, False
@@ -127,7 +129,7 @@ def laid_out(table: Table) -> dict[str, str]:
     from measure import measure
 
     tasks = names(len(table.given))
-    attempts = []
+    attempts: list[Attempt] = []
     for i, task in enumerate(tasks):
         attempts += base(task, int(table.base.passes[i, 0]))
         if table.given[i]:

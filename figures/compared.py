@@ -29,6 +29,7 @@ from figures.plan import (
     foretold,
     margin_in_force,
     margins,
+    one_of,
     primary_metric,
 )
 from figures.results import Against, Clears, Noise, Paired, PerSample, StoppedRate, Verdict
@@ -295,6 +296,8 @@ def verdict(table: Table) -> Verdict:
     late = is_late(table)
     if late:  # what is finished first is no fair choice, and whoever may stop when it looks well will see it look well
         why.append(UNFINISHED)
+    if (seeds := table.config["plan"].get("seeds") or 1) > 1:
+        why.append(one_of(seeds))
     compared = any(row["n"] for row in rows.values())
     return {
         "primary_metric": metric,
@@ -302,6 +305,7 @@ def verdict(table: Table) -> Verdict:
         "margin_asked": asked,
         "control_foretold": control_foretold(table, metric),
         "against_runs": decides(table),
+        "seeds": seeds,
         "planned": table.plan is not None and not why,
         "exploratory": why,
         "arms": words,

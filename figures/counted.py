@@ -301,6 +301,8 @@ def by_task(table: Table) -> dict[str, ByTask]:
             "base": int(base.passes[i].sum()) if base.done[i] else None,
             "drawn": int(base.drawn[i].sum()),
         }
+        if parts := table.made_of.get(task):
+            row["made_of"] = parts
         if table.given[i]:
             out_of = table.hinted if table.without_reference[i] else ()
             row["arms"] = {arm: played(play, i) for arm, play in table.plays.items() if arm not in out_of}

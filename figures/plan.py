@@ -132,6 +132,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
         "margin": margin,
         "control": CONTROL if CONTROL in due.arms else None,
         "against": against(config),
+        "seeds": due.seeds or 1,
         "arms": list(due.arms),
         "apart": {name: dict(arm) for name, arm in (config.get("apart") or {}).items()},
         "family": compared,
@@ -170,6 +171,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
                 "either way, and the other one holds 0 and leaves no room for an arm that finds nothing. The margin is "
                 f"{in_points(margin)}, or half of what the base group foretells of {CONTROL} if that is less. "
                 "Else inconclusive, which is not a claim of no difference."
+                + (f" {_seeds_text(due.seeds)}" if due.seeds and due.seeds > 1 else "")
             )
             if compared
             else f"Nothing is compared: that takes {CONTROL} and another arm.",
@@ -200,6 +202,19 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
         "settings": dict(config["plan"]),
         "amendments": [],
     }
+
+
+def one_of(seeds: int) -> str:
+    """Why a run of several planned ones has no verdict by itself."""
+    return f"one of {seeds} planned runs, whose verdict is drawn from all together"
+
+
+def _seeds_text(seeds: int) -> str:
+    return (
+        f"The verdict is drawn from {seeds} runs that differ in their seed alone, together (report.py of all), and "
+        "from none by itself: a task is one, whichever runs have it, and its plays are dealt out anew within each run. "
+        "Nothing is better or worse where one run by itself says better and another one worse."
+    )
 
 
 def _runs_text(runs: int) -> str:

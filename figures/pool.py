@@ -9,15 +9,17 @@ Left out: what one run says by itself (measure.py), sentences and columns (repor
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import Any, TypedDict, cast
 
 import numpy as np
 
 import stats
+from estimators.pooled import compare_pooled, heterogeneity
 from figures.numbers import plain
-from figures.plan import CONTROL, foretold, margin_in_force
-from figures.results import Pair, Results
+from figures.plan import CONTROL, foretold, margin_in_force, one_of
+from figures.results import Pair, Played, Results
 
 
 class PooledArm(TypedDict):
@@ -29,6 +31,10 @@ class PooledArm(TypedDict):
     p: float | None
     p_holm: float | None
     by_run: list[str | None]  # the verdict of each run by itself
+    deltas: list[float | None]  # fraction: the difference in each run
+    q: float | None  # Cochran's Q of these: do the runs differ by more than their tasks and draws explain
+    q_df: int
+    q_p: float | None  # too large where runs share their tasks
     verdict: str
 
 
@@ -38,26 +44,30 @@ class Pool(TypedDict):
     runs: list[str]
     differ: list[str]  # settings in which they differ, beside the seed
     one_seed: bool  # whether two runs have the same seed
+    planned: bool  # whether each of them was planned as one of so many, and nothing in the plans has changed
+    exploratory: list[str]  # sentences: why the verdict is exploratory; empty where planned
     primary_metric: str | None
     margin: float | None
     given_in_some: int  # tasks
     given_in_every: int
+    linked: int  # pairs of tasks, of two runs, that share a function
     rescued_in_some: int
     arms: dict[str, PooledArm]
 
 
+REACH = 1.959964  # standard errors from the middle of a 95% interval to its end
 SAME = ("model", "family", "bundle", "thinking", "max_tokens", "no_comments", "band", "budget")  # beside the identity
 
 
 def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
     """What several runs of one experiment say together. runs: name -> results.
 
-    Pooled by task, since a task that two seeds share is one task: its value is the mean over the runs in which both the
-    arm and the control finished it. An arm is called better or worse only where every run says so by itself and the
-    pooled figures do too; equivalent, where the pooled interval lies inside the margin and the runs do not contradict
-    each other, one saying better and one worse: the mean of a task over its runs hides how far they lie apart; else
-    inconclusive. Runs that differ in more than their seed are not pooled, and `differ` names what they differ in; nor
-    are runs of one seed, which asked the same requests and are no repetition.
+    Pooled by task, since a task that two runs share is one task: its value is the mean over the runs in which both the
+    arm and the control finished it. Where each run was planned as one of so many (--seeds) and there are so many, the
+    verdict is that of the pooled comparison, unless one run by itself says better and another one worse. Runs that
+    nobody planned to pool are exploratory, and an arm is called better or worse only where every one of them says so by
+    itself too. Runs that differ in more than their seed are not pooled, and `differ` names what they differ in; nor are
+    runs of one seed, which asked the same requests and are no repetition.
     """
     all_runs = [cast(Results, results) for results in runs.values()]
     verdicts = [results.get("verdict") for results in all_runs]  # None: a published file
@@ -88,29 +98,36 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
         "runs": list(runs),
         "differ": [key.replace("_", " ") for key in differ],
         "one_seed": len({results.get("seed") for results in all_runs}) < len(all_runs),
+        "planned": False,
+        "exploratory": _departures(all_runs),
         "primary_metric": next(iter(metrics)) if len(metrics) == 1 else None,
         "margin": _margin(all_runs, next(iter(margins))) if len(margins) == 1 and len(metrics) == 1 else None,
         "given_in_some": len(some),
         "given_in_every": len(every),
+        "linked": len(_links(all_runs, some)),
         "rescued_in_some": len(rescued & some),
         "arms": {},
     }
     if out["differ"] or out["one_seed"] or out["margin"] is None:
         return out
-    per_sample = out["primary_metric"] == "per_sample"
-    compared, same, control = {}, {}, {}
+    out["planned"] = not out["exploratory"]
+    cells = _rates if out["primary_metric"] == "per_sample" else _rescues
+    found, same, control, by_run = {}, {}, {}, {}
     for arm in dict.fromkeys(arm for results in all_runs for arm in results.get("intervals") or {} if arm != CONTROL):
-        a, b = _by_task(all_runs, arm, per_sample)
-        compared[arm] = stats.compare_paired(a, b)
+        found[arm], (a, b) = cells(all_runs, arm)
         same[arm] = out["margin"] > 0 and stats.equivalent(a, b, out["margin"]).equivalent
         control[arm] = float(np.mean(a)) if len(a) else math.nan
-    tested = [arm for arm, got in compared.items() if not math.isnan(got.p_value)]
-    adjusted = dict(zip(tested, stats.holm([compared[arm].p_value for arm in tested]), strict=True))
-    for arm, got in compared.items():
-        said = [found and found["arms"].get(arm) for found in verdicts]
+        by_run[arm] = [cells([results], arm)[0] for results in all_runs]
+    tested = [arm for arm, got in found.items() if not math.isnan(got.p_value)]
+    adjusted = dict(zip(tested, stats.holm([found[arm].p_value for arm in tested]), strict=True))
+    for arm, got in found.items():
+        said = [row and row["arms"].get(arm) for row in verdicts]
         word = stats.verdict(got, adjusted.get(arm, 1.0), same[arm], control=control[arm])
-        if contradict(said) or (word in ("better", "worse") and any(other != word for other in said)):
+        alone = word in ("better", "worse") and any(other != word for other in said)
+        if contradict(said) or (alone and not out["planned"]):
             word = "inconclusive"
+        known = [each for each in by_run[arm] if each.n > 1 and each.hi > each.lo]
+        apart = heterogeneity([each.delta for each in known], [(each.hi - each.lo) / 2 / REACH for each in known])
         out["arms"][arm] = {
             "n": got.n,
             "delta": got.delta,
@@ -118,9 +135,22 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
             "p": got.p_value,
             "p_holm": adjusted.get(arm, math.nan),
             "by_run": said,
+            "deltas": [each.delta for each in by_run[arm]],
+            "q": apart.q,
+            "q_df": apart.df,
+            "q_p": apart.p,
             "verdict": word,
         }
     return cast(Pool, plain(out))
+
+
+def _departures(runs: Sequence[Results]) -> list[str]:
+    """Why runs together say no more than exploratory: empty where each was planned as one of so many."""
+    verdicts = [results.get("verdict") for results in runs]
+    if any(found is None or (found.get("seeds") or 1) != len(runs) for found in verdicts):
+        return [f"not planned as {len(runs)} runs to be pooled (--seeds {len(runs)})"]
+    expected = one_of(len(runs))
+    return list(dict.fromkeys(why for found in verdicts if found for why in found["exploratory"] if why != expected))
 
 
 def _margin(runs: Sequence[Results], asked: float | None) -> float | None:
@@ -137,15 +167,57 @@ def contradict(said: Sequence[str | None]) -> bool:
     return {"better", "worse"} <= set(said)
 
 
-def _by_task(runs: Sequence[Results], arm: str, per_sample: bool) -> tuple[list[float], list[float]]:
-    """The control's value and the arm's on each task: the mean over the runs in which both finished it."""
-    values: dict[str, list[tuple[float, float]]] = {}
+Values = tuple[list[float], list[float]]  # of the control and of the arm, a task each
+
+
+def _finished(runs: Sequence[Results], arm: str) -> dict[str, list[tuple[Played, Played, list[Played]]]]:
+    """Task -> in each run that has it, the control's play, the arm's, and the re-runs; where both are done."""
+    out: dict[str, list[tuple[Played, Played, list[Played]]]] = {}
     for results in runs:
-        for task, row in (results.get("by_task") or {}).items():
+        for task, row in sorted((results.get("by_task") or {}).items()):
             plays = row.get("arms") or {}
             pair = [plays[name] for name in (CONTROL, arm) if name in plays and plays[name]["done"]]
             if len(pair) == 2:
-                a, b = (play["passes"] / play["drawn"] if per_sample else float(play["passes"] > 0) for play in pair)
-                values.setdefault(task, []).append((a, b))
-    means = [[sum(side) / len(side) for side in zip(*of_task, strict=True)] for _, of_task in sorted(values.items())]
-    return [a for a, _ in means], [b for _, b in means]
+                out.setdefault(task, []).append((*pair, row.get("reruns") or []))  # type: ignore[arg-type]
+    return dict(sorted(out.items()))
+
+
+def _rescues(runs: Sequence[Results], arm: str) -> tuple[stats.Comparison, Values]:
+    """Against all runs of the control, where each verdict is; what is equivalent is decided by the first ones alone."""
+    several = all((results["verdict"].get("against_runs") or 1) > 1 for results in runs)
+    task, own, passes, plays, a, b = [], [], [], [], [], []
+    tasks = _finished(runs, arm)
+    for place, (_, of_task) in enumerate(tasks.items()):
+        for first, mine, again in of_task:
+            control = [first, *(each for each in again if several and each["done"])]
+            task.append(place)
+            own.append(float(mine["passes"] > 0))
+            passes.append(sum(each["passes"] > 0 for each in control))
+            plays.append(len(control))
+        a.append(sum(first["passes"] > 0 for first, _, _ in of_task) / len(of_task))
+        b.append(sum(mine["passes"] > 0 for _, mine, _ in of_task) / len(of_task))
+    return compare_pooled(task, own, passes, plays, _links(runs, list(tasks))), (a, b)
+
+
+def _rates(runs: Sequence[Results], arm: str) -> tuple[stats.Comparison, Values]:
+    """Passes a sample."""
+    means = [
+        [
+            sum(play["passes"] / play["drawn"] for play in side) / len(of_task)
+            for side in list(zip(*of_task, strict=True))[:2]
+        ]
+        for of_task in _finished(runs, arm).values()
+    ]
+    a, b = [mean[0] for mean in means], [mean[1] for mean in means]
+    return stats.compare_paired(a, b), (a, b)
+
+
+def _links(runs: Sequence[Results], tasks: Collection[str]) -> list[tuple[int, int]]:
+    """Pairs of these tasks, by their places among them in order, that share a function: bundles dealt out anew."""
+    place = {task: i for i, task in enumerate(sorted(tasks))}
+    holders: dict[str, set[int]] = {}
+    for results in runs:
+        for task, row in (results.get("by_task") or {}).items():
+            for part in row.get("made_of") or [] if task in place else []:
+                holders.setdefault(part, set()).add(place[task])
+    return sorted({pair for held in holders.values() for pair in combinations(sorted(held), 2)})

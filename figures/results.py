@@ -156,6 +156,7 @@ class Verdict(TypedDict):
     margin_asked: NotRequired[float]  # fraction: the smallest difference worth acting on; absent in older files
     control_foretold: NotRequired[float | None]  # fraction: what the base group foretells of the control, by its fit; 0
     # where no base attempt passed; null without a task, absent in older files
+    seeds: NotRequired[int]  # runs that the plan draws its verdict from; absent in older files
     against_runs: NotRequired[int]  # runs of the control that the arms are compared with; absent in older files
     planned: bool  # whether the plan came first and nothing in it has changed
     exploratory: list[str]  # sentences: why the verdict is exploratory; empty where planned
@@ -420,6 +421,7 @@ class ByTask(TypedDict):
     base: int | None  # attempts of the base group that passed; null where the group is not whole
     drawn: int  # attempts of the base group
     arms: NotRequired[dict[Arm, Played]]  # each arm's one; absent where the task was not given to the arms
+    made_of: NotRequired[list[str]]  # the functions of a bundle, by their MBPP numbers; absent where the task is none
     reruns: NotRequired[list[Played]]  # each re-run of the control; absent as arms
 
 

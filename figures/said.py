@@ -165,6 +165,8 @@ def sentence(table: Table, metric: str, margin: float, rows: Mapping[str, Agains
     told = " ".join(part[0].upper() + part[1:] for part in parts)
     if late:
         return f"So far, and no verdict by the plan: {told}"
+    if (seeds := table.config["plan"].get("seeds") or 1) > 1:
+        return f"One of {seeds} planned runs, and no verdict by itself: {told}"
     return told if planned else f"Exploratory: {told}"
 
 

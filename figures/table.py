@@ -17,7 +17,7 @@ import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -111,6 +111,7 @@ class Table:
     duplicates: int
     audits: dict[str, Row]  # of audit.json: what it says of each task, where it knows this very one
     is_audited: bool  # whether there is an audit at all
+    made_of: dict[str, list[str]] = field(default_factory=dict)  # functions of a bundle, by task
 
     def __post_init__(self) -> None:
         due = Settings.of(self.config)
@@ -322,11 +323,16 @@ def tabulate(
 
     tags: dict[str, Mapping[str, str]] = {}
     audits = dict(audit["by_task"]) if audit else {}
+    made_of: dict[str, list[str]] = {}
+    bundled = config["identity"]["tasks"] == "mbpp-bundle"
     for card in cards:
         name, digest = (card.id, card.digest) if isinstance(card, Task) else (str(card["id"]), card.get("digest"))
         tags[name] = card.tags if isinstance(card, Task) else card["tags"]
         if name in audits and digest not in (audits[name]["digest"], None):
             del audits[name]  # of another task of that name
+        title = card.title if isinstance(card, Task) else card.get("title")
+        if bundled and title and title.startswith("MBPP "):
+            made_of[name] = title.removeprefix("MBPP ").split(", ")
     names = list(runs)
     order = sorted(rows, key=lambda key: (key[0], names[key[1]], key[2], key[3]))
     tasks = sorted(tags.keys() | {key[0] for key in order})
@@ -365,6 +371,7 @@ def tabulate(
         duplicates=duplicates,
         audits=audits,
         is_audited=audit is not None,
+        made_of=made_of,
     )
 
 

@@ -379,7 +379,8 @@ def test_pooling_takes_a_task_once_and_leaves_out_what_is_unfinished() -> None:
 def test_the_order_of_runs_does_not_matter() -> None:
     one, two = seed_of(0, 60, True), seed_of(1, 60, False)
     there, back = report.pool({"a": one, "b": two}), report.pool({"b": two, "a": one})
-    assert there["arms"]["star"] == {**back["arms"]["star"], "by_run": back["arms"]["star"]["by_run"][::-1]}
+    turned = {key: back["arms"]["star"][key][::-1] for key in ("by_run", "deltas")}
+    assert there["arms"]["star"] == {**back["arms"]["star"], **turned}
 
 
 @pytest.mark.parametrize(

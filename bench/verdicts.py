@@ -1,6 +1,6 @@
 """What the plan's rule says of runs whose truth is known: verdicts by truth, and the coverage of intervals.
 
-    python bench/verdicts.py [--runs 2000] [--sizes 60,220] [--only PART,...]
+    python bench/verdicts.py [--runs 2000] [--sizes 60,220] [--noise-runs 0,2] [--only PART,...]
 
 parts: table      better, worse, equivalent, inconclusive of star, and how often any arm is better or worse
        seeds      the same of two planned seeds, pooled
@@ -176,10 +176,9 @@ def row(name: str, words: Sequence[dict[str, str]]) -> None:
     print(f"{name:<52} {cells}   {some[0]:6.3f} {some[1]:6.3f}", flush=True)
 
 
-def table(rng: np.random.Generator, runs: int, sizes: Sequence[int]) -> None:
-    memoized()
+def table(rng: np.random.Generator, runs: int, sizes: Sequence[int], noise_runs: Sequence[int]) -> None:
     for n in sizes:
-        for noise in (0, 2):
+        for noise in noise_runs:
             print(f"\n{n} all-fail tasks, {noise} noise runs: star {', '.join(stats.VERDICTS)}; any better, any worse")
             for name, truth in TRUTHS.items():
                 p = truths.all_fail(rng, runs, n)
@@ -188,7 +187,7 @@ def table(rng: np.random.Generator, runs: int, sizes: Sequence[int]) -> None:
                 again = [rng.random(p.shape) < chances[0] for _ in range(noise)]
                 tables = [drawn(rng, [hit[k] for hit in hits], [more[k] for more in again]) for k in range(runs)]
                 words = [judged(each) for each in tables]
-                for each, said in list(zip(tables, words, strict=True))[: 3 if n == sizes[0] else 0]:
+                for each, said in list(zip(tables, words, strict=True))[: 2 if n == min(sizes) else 0]:
                     assert laid_out(each) == said, (laid_out(each), said)
                 row(name, words)
             for rate in HARD:
@@ -203,12 +202,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--sizes", default="60,220")
+    parser.add_argument("--noise-runs", default="0,2")
     parser.add_argument("--only", default="table,seeds,copies,coverage")
     args = parser.parse_args()
     sizes, parts = [int(n) for n in args.sizes.split(",")], args.only.split(",")
     rng = np.random.default_rng(11)
+    memoized()
     if "table" in parts:
-        table(rng, args.runs, sizes)
+        table(rng, args.runs, sizes, [int(n) for n in args.noise_runs.split(",")])
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.parts import RELATIVE_TIE, Array, Comparison, inside, is_binary, normal_quantile, settled, vector, whole
+from estimators.reruns import binomial
 
 
 class Heterogeneity(NamedTuple):
@@ -96,8 +97,6 @@ def heterogeneity(deltas: ArrayLike, errors: ArrayLike) -> Heterogeneity:
 
 def _p_value(x: Array, passed: Array, k: Array, cells: NDArray[np.int64]) -> float:
     """Of the arm's count, each cell worth one over the cells of its task, its plays dealt out anew."""
-    from scipy.stats import binom
-
     unit = math.lcm(*map(int, np.unique(cells)))
     steps, among = unit // cells, (passed + x).astype(int)
     chance = np.ones(1)
@@ -108,7 +107,7 @@ def _p_value(x: Array, passed: Array, k: Array, cells: NDArray[np.int64]) -> flo
             sure += step * alike
         elif s:
             spread = np.zeros(step * alike + 1)
-            spread[::step] = binom.pmf(np.arange(alike + 1), alike, s / (runs + 1))
+            spread[::step] = binomial(alike, s / (runs + 1))
             chance = np.convolve(chance, spread)
     seen = round(float(steps @ x) - sure)
     return float(min(1.0, 2 * min(chance[: seen + 1].sum(), chance[seen:].sum()) * (1 + RELATIVE_TIE)))

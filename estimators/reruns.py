@@ -12,6 +12,8 @@ Pure. Left out: runs that share draws with the arm (--share-round0), which canno
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -64,15 +66,20 @@ def compare_with_runs(runs: ArrayLike, arm: ArrayLike, level: float = 0.95) -> C
     return Comparison(float(delta), float(lo), float(hi), p, n, int(np.sum(d < 0)), int(np.sum(d > 0)))
 
 
-def _p_value(x: Array, passes: Array, k: int) -> float:
-    """Of the arm's count among the runs that pass, each task's passes dealt out anew over its k + 1 runs."""
+@lru_cache(maxsize=4096)
+def binomial(n: int, chance: float) -> Array:
+    """The chances of 0 to n passes of n."""
     from scipy.stats import binom
 
+    return np.asarray(binom.pmf(np.arange(n + 1), n, chance))
+
+
+def _p_value(x: Array, passes: Array, k: int) -> float:
+    """Of the arm's count among the runs that pass, each task's passes dealt out anew over its k + 1 runs."""
     among = (passes + x).astype(int)
     chance = np.ones(1)
     for s in range(1, k + 1):
-        tasks = int(np.sum(among == s))
-        chance = np.convolve(chance, binom.pmf(np.arange(tasks + 1), tasks, s / (k + 1)))
+        chance = np.convolve(chance, binomial(int(np.sum(among == s)), s / (k + 1)))
     seen = int(x.sum() - np.sum(among == k + 1))
     tails = chance[: seen + 1].sum(), chance[seen:].sum()
     return float(min(1.0, 2 * min(tails) * (1 + RELATIVE_TIE)))

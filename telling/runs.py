@@ -173,7 +173,7 @@ def page_of_runs(runs: Runs, together: Pool, said: Sequence[str]) -> str:
     drawn = []
     for metric in dict.fromkeys(map(_metric, runs.values())):
         drawn.append(plots.several(_differences(runs, together, metric), METRICS[metric].split(":")[0]))
-    told = sorted(said, key=lambda line: not line.startswith("Together")) if together["arms"] else said
+    told = sorted(said, key=lambda line: not line.startswith(("Together", "Exploratory"))) if together["arms"] else said
     return simple_page(head(runs), told, run_lines(runs), drawn, [counts(runs), *arms(runs, together)])
 
 

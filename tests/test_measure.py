@@ -1231,7 +1231,7 @@ def test_every_key_is_on_the_page_and_every_key_of_the_page_is_in_a_run(tmp_path
     tasks = names(12)
     rescued = {arm: hits(tasks[i:], [1, 1]) for i, arm in enumerate(ARMS)}
     full, stopped = (run(tasks, rescued, [hits(tasks[5:], [2])] * 2, stop=stop) for stop in (False, True))
-    cards = [{"id": task, "tags": {"split": "test"}} for task in tasks]
+    cards = [{"id": task, "tags": {"split": "test"}, "title": f"MBPP {i}"} for i, task in enumerate(tasks)]
     events = [
         {"event": "start", "time": 1.0}, {"event": "graded"}, {"event": "grader", "graded": 3, "repeated": 1},
         {"event": "slots", "busy_slot_seconds": 2.0},
@@ -1239,7 +1239,7 @@ def test_every_key_is_on_the_page_and_every_key_of_the_page_is_in_a_run(tmp_path
     audit = {"by_task": {tasks[0]: {"verdict": "disputed", "reason": "time", "digest": ""}}}
     made = [
         measure(full, config(noise_runs=2, full_budget=True, price=[1.0, 2.0]), cards, (), events, audit=audit),
-        measure(stopped, config(noise_runs=2, predict={"ring": 3.0}), cards, (), events),
+        measure(stopped, config(noise_runs=2, predict={"ring": 3.0}, tasks="mbpp-bundle"), cards, (), events),
         measure([], config(arms=["solo"])),
         measure(full, {**config(), "apart": {"star": {"needs": ["reference"], "file": None, "sha256": None}}}, cards),
     ]

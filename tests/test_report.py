@@ -478,7 +478,8 @@ def test_a_published_file_is_told_with_its_own_figures(capsys: pytest.CaptureFix
 def test_runs_are_named_with_their_models_and_each_metric_has_its_table() -> None:
     small = {"rounds": 1, "particles": 2, "base_samples": 2, "arms": ["resample", "star"], "full_budget": True}
     attempts = run(names(40), {"resample": {}, "star": dict.fromkeys(names(9), 0)}, rounds=1, particles=2, group=2)
-    conf = [config(seed=seed, model=f"a/model{seed}", tasks="mbpp-bundle", **small) for seed in (0, 1)]
+    small |= {"tasks": "mbpp-bundle", "as_published": True}
+    conf = [config(seed=seed, model=f"a/model{seed}", **small) for seed in (0, 1)]
     runs = {f"out{seed}": measure.measure(attempts, conf[seed]) for seed in (0, 1)}
     text = report.side_by_side(runs)
     well_formed(text)
@@ -497,7 +498,11 @@ def test_several_runs_have_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert report.main([*runs, "--html", str(tmp_path / "both.html")]) == 0
     capsys.readouterr()
     page = (tmp_path / "both.html").read_text()
-    assert '<p class="answer">Together, ' in page and "<svg" in page and "<script" not in page
+    assert (
+        '<p class="answer">Exploratory (not planned as 2 runs to be pooled (--seeds 2)). Together, ' in page
+        and "<svg" in page
+        and "<script" not in page
+    )
     assert "&lt;out1&gt;: a/model on code_contests, seed 1" in page and "<out" not in page
     assert page.count("<table>") == 2 and "minus resample" in page
     with pytest.raises(SystemExit) as end:

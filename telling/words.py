@@ -374,7 +374,7 @@ def ranged(ends: Sequence[float | None], part: bool = False) -> str:
 
 def power_words(r: Results) -> str:
     """What chance these tasks gave to see a difference as large as the margin; empty where one was seen."""
-    rows = [row for row in r["power"].values() if row["n"]]
+    rows = [row for row in r["power"].values() if row["n"] and isinstance(row["power_holm"], list)]  # older: a number
     if r["verdict"]["primary_metric"] != "rescue_rate" or not rows:
         return ""
     if all(word in ("better", "worse") for word in r["verdict"]["arms"].values()):

@@ -477,6 +477,7 @@ def test_a_published_file_is_told_with_its_own_figures(capsys: pytest.CaptureFix
 
 def test_runs_are_named_with_their_models_and_each_metric_has_its_table() -> None:
     small = {"rounds": 1, "particles": 2, "base_samples": 2, "arms": ["resample", "star"], "full_budget": True}
+    small["as_published"] = True  # by rates a sample
     attempts = run(names(40), {"resample": {}, "star": dict.fromkeys(names(9), 0)}, rounds=1, particles=2, group=2)
     small |= {"tasks": "mbpp-bundle", "as_published": True}
     conf = [config(seed=seed, model=f"a/model{seed}", **small) for seed in (0, 1)]

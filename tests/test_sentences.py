@@ -18,6 +18,9 @@ SPOKEN = {  # where sentences are made: the functions, or all of a file
     "figures/said.py": (),
     "figures/compared.py": (),
     "figures/hill.py": ("hill",),
+    "figures/plan.py": ("_runs_text",),
+    "telling/ahead.py": (),
+    "telling/runs.py": ("differing",),
     "report.py": ("sentences", "_together"),
 }
 WORDS = 4  # a text of so many words is a sentence, or a part of one

@@ -16,11 +16,12 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import report
+from figures.foretold import so_far
 from figures.hill import hill
 from figures.plan import make_plan, plan_digest
 from figures.said import kept_grades
 from measure import measure
-from telling import words
+from telling import ahead, words
 from tests.support.lay_out import attempt, base, config, names, run
 
 HEAD = """# What is said of results, and when
@@ -107,7 +108,7 @@ def entry(how: Callable[[Any], Any], says: str, when: str, on: Sequence[Any], of
     """how: makes words of data. on, off: the data, or what builds it."""
 
     def say(data: Any) -> Say:
-        return lambda: said(how(data() if callable(data) else data))
+        return cache(lambda: said(how(data() if callable(data) else data)))
 
     return Entry(says, when, [say(data) for data in on], [say(data) for data in off])
 
@@ -137,6 +138,8 @@ of_run = [
           [made(dry_run=True)], [made(dry_run=False)]),
     entry(words.kind_words, "the starred departures", "`--as-published`",
           [made(identity__as_published=True)], [made(identity__as_published=False)]),
+    entry(words.kind_words, "The base group was not asked here", "`--rollouts`",
+          [made(identity__rollouts="rollouts.jsonl")], [made(identity__rollouts=None)]),
     entry(words.kind_words, "every saved reply graded again", "a regrade's grades count",
           [made(grades="regrade-1")], [made(grades="attempts")]),
     entry(words.base_words, "nothing can be said so far", "no task has its whole base group",
@@ -316,9 +319,25 @@ def chance(holm: Any, word: str = "better", **changes: Any) -> Callable[[], Any]
     return made(verdict__arms__star=word, power__star__power_holm=holm, **changes)
 
 
+def expected(**row: Any) -> Callable[[], Any]:
+    """A quiet run whose base group foretells that fresh draws find a program on a tenth of the all-fail tasks."""
+    found = {"all_fail": 40, "rescue": [0.1], "rescue_interval": [[0.05, 0.2]], "fits_p": 0.5}
+    band = row.pop("band", "all")
+    return made(fresh={**found, **row}, band=band)
+
+
 of_power = [
     entry(words.power_words, "would be seen here with a chance of", "some arm is neither better nor worse",
-          [made(verdict__arms__star="inconclusive")], [made(verdict__arms__star="better")]),
+          [made(verdict__arms__star="inconclusive")],
+          [made(verdict__arms__star="better"), made(power__star__power_holm=0.3), made(power__star__n=0)]),
+    entry(words.power_words, "By the base group: less where", "how often arms disagree is taken from the base group",
+          [made(power__star__foretold_by="base group")], [made(power__star__foretold_by="these tasks")]),
+    entry(words.power_words, "which is luck too", "it is taken from these tasks: the near-miss band, or no base pass",
+          [made(power__star__foretold_by="these tasks")], [made(power__star__foretold_by="base group")]),
+    entry(words.fresh_words, "What an arm must beat", "the base group foretells something of its all-fail tasks",
+          [expected()], [expected(rescue=[None]), expected(all_fail=0), expected(band="near-miss")]),
+    entry(words.fresh_words, "so this is rough", "and the fit of the base group has p under .05",
+          [expected(fits_p=0.0499)], [expected(fits_p=0.05), expected(fits_p=None)]),
     entry(words.luck_words, "picked for being large", "an arm is better or worse, and the chance to see the margin is "
           "under one in two at its best", [chance([0.2, 0.4999])],
           [chance([0.2, 0.5]), chance([0.2, 0.3], "equivalent"), chance([0.2, 0.3], power__star__effect=0.0)]),
@@ -430,6 +449,8 @@ of_warnings = [
           [quick({"resample": {}}, noise_runs=1)], [quick({"resample": {}})]),
     entry(warned, "The server refuses prompts", "an attempt was refused for good",
           [laid(group(1, outcome="refused"), **ONE)], [laid(group(0), **ONE)]),
+    entry(warned, "audit.json is gone", "`--only-passable`, and there is no audit.json",
+          [quick(TWO, only_passable=True)], [quick(TWO)]),
     entry(warned, "so there is nothing to rescue", "every whole base group has a pass",
           [laid(lambda: list(base("a", 1)))], [laid(lambda: [*base("a", 1), *base("b")])]),
     entry(warned, "so the arms were given nothing", "`--band near-miss`, and no all-fail task is near-miss",
@@ -591,7 +612,62 @@ of_several: list[Entry] = [
           [together(EQUAL, case(60, 4, 4, 4, owed=True))], [together(EQUAL, EQUAL)]),
 ]  # fmt: skip
 
+
+# ── before the first sample ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rule(**changes: Any) -> Callable[[], Any]:
+    return lambda: make_plan(config(**changes), 100)["rule"]
+
+
+def rule_text(found: Any) -> str:
+    return f"{found['test']}; {found['interval']}; {found['equivalence']}\n{found['text']}"
+
+
+def ahead_of(**changes: Any) -> Callable[[], Any]:
+    """A plan of 100 tasks, and what is known of it: nothing yet, or by so many attempts of 2 s."""
+
+    def build() -> Any:
+        conf = config(free={"concurrency": 10}, server={"seconds": changes.get("word")})
+        conf["plan"]["arms"] = changes.get("arms", conf["plan"]["arms"])
+        base_group = [a for k in range(changes.get("tasks", 0)) for a in base(f"t{k:03}", k % 2)]
+        held = so_far(base_group, conf, 100) if base_group else None
+        return conf, make_plan(conf, 100), held
+
+    return build
+
+
+def time_line(found: Any) -> str:
+    return ahead.time_line(*found)
+
+
+def power_line(found: Any) -> str:
+    return ahead.power_line(found[1], found[2])
+
+
+TWO_ARMS = ["resample", "star"]
+of_a_plan = [
+    entry(rule_text, "Holm-adjusted over", "an arm and resample are played", [rule(arms=TWO_ARMS)],
+          [rule(arms=["resample"]), rule(arms=["star"])]),
+    entry(rule_text, "Nothing is compared: that takes", "they are not", [rule(arms=["star"])], [rule(arms=TWO_ARMS)]),
+    entry(rule_text, "against resample on the tasks that both finished", "one run of resample",
+          [rule(noise_runs=0)], [rule(noise_runs=1)]),
+    entry(rule_text, "against the mean of 2 runs of resample", "re-runs of resample were planned",
+          [rule(noise_runs=1)], [rule(noise_runs=0)]),
+    entry(time_line, "how long real replies take is not known", "nothing was asked yet", [ahead_of(word=0.5)],
+          [ahead_of(tasks=10)]),
+    entry(time_line, "if each took", "and the probe's one word was timed", [ahead_of(word=0.5)], [ahead_of()]),
+    entry(time_line, "more calls, by the", "attempts are there", [ahead_of(tasks=10)], [ahead_of()]),
+    entry(power_line, "assuming the two arms disagreeing", "no base group is whole", [ahead_of()],
+          [ahead_of(tasks=10)]),
+    entry(time_line, "nothing is left to ask, or next to", "less than one call is due", [ahead_of(tasks=100, arms=[])],
+          [ahead_of(tasks=99, arms=[])]),
+    entry(power_line, "power, by the base group so far", "one is, and it foretells something",
+          [ahead_of(tasks=10)], [ahead_of()]),
+]  # fmt: skip
+
 LIST: dict[str, list[Entry]] = {
+    "The plan": of_a_plan,
     "The run and its base group": of_run,
     "The verdict": of_verdict,
     "Why a verdict is exploratory": of_plan,

@@ -118,7 +118,10 @@ class _Grader:
                 raise RewardFault(str(said["fault"]))
             died = self.process.wait() < 0
             end = self._end()
-            raise _Lost(end) if died else RewardFault(f"no grader starts ({end}): see {_PYTHON} and {_GRADER}")
+            if died:
+                raise _Lost(end)
+            must = f"{_PYTHON} must be Python 3.11 or newer, {_GRADER} the project's grader.py"
+            raise RewardFault(f"no grader starts ({end}): {must}")
 
     def _end(self) -> str:
         """Wait for it: how it ended, and its last word on stderr."""

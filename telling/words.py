@@ -420,7 +420,7 @@ def _at_best(row: Power) -> float:
 def pooled_words(r: Results) -> str:
     """What the extra samples brought back, however they were structured; empty where there were none."""
     pool = r["pooled"]
-    if not pool["n"]:
+    if not pool["n"] or not pool["runs"]:  # all arms were shown references
         return ""
     every, alone = pool["all_runs"], pool["arms_alone"]
     words = (

@@ -22,7 +22,10 @@ PASS = "●"
 PICTURES = {c: 0x2400 + c for c in range(32) if chr(c) not in "\n\t"} | dict.fromkeys(
     [*range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0x2421
 )
-NO_REASON = "It cannot be rebuilt: what follows from the folder is not what was sent, by its digest."
+NO_REASON = (
+    "It cannot be rebuilt: what follows from the folder is not what was sent, by its digest. The folder holds no words "
+    "of an arm of your own, and no reference that one was shown."
+)
 
 
 def mark(attempt: Attempt) -> str:
@@ -55,7 +58,10 @@ def whole(card: Task, attempt: Attempt, prompt: Prompt | None, paper: Paper) -> 
     """An attempt from its prompt to its tests. What stands under a heading is as it was sent, not wrapped."""
     a = attempt
     said = [f"{_words(a.outcome)}, {share(a.fitness)} of the visible tests"]
-    said += [f"shown its own best, {a.parent}" if a.parent else "a fresh draw"]
+    if a.parent:
+        said.append(f"shown its own best, {a.parent}")
+    elif prompt is not None:  # else the arm had words of its own
+        said.append("a fresh draw")
     said += [f"and another's, {a.social}"] if a.social else []
     lines = [paper.head(f"{_title(card)}  {a.slot.within_task()}"), *_tags(card), *paper.wrap(", ".join(said) + ".")]
 

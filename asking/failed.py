@@ -63,6 +63,7 @@ _SPENT_BUT_400 = re.compile(
     r"account is in good standing|any credits",
     re.I,
 )
+LONGEST = 1 << 20  # characters of an error body that are read
 AGAIN = {408, 409, 421, 424, 425, 498, 499}  # beside those from 500 on
 
 
@@ -70,7 +71,7 @@ def judged(status: int, headers: Mapping[str, str], text: str, scrub: Scrub, pat
     """What an error answer means. patience: seconds; who asks to wait longer ends the run."""
     kind: MayPass | Lasts
     say = scrub(text)[:4000]
-    words = _words(say)
+    words = _words(scrub(text[:LONGEST]))
     codes = {(word or number).lower() for word, number in _CODE.findall(text[:20_000])}
     wait = named_wait(headers)
     if wait is None and status == 429:
@@ -86,7 +87,7 @@ def judged(status: int, headers: Mapping[str, str], text: str, scrub: Scrub, pat
         kind = "stop"  # to be told to come back tomorrow is a stop sign, not a wait
     elif status == 429:
         kind = "throttled"
-    elif codes & _TOO_LONG_CODES or (status in (400, 413, 422) and _TOO_LONG.search(say)):
+    elif codes & _TOO_LONG_CODES or (status in (400, 413, 422) and _TOO_LONG.search(words[:4000])):
         kind = "overflow"
     elif status in AGAIN or (status >= 500 and status != 501):
         kind = "again"
@@ -114,12 +115,15 @@ def error_within(body: Body) -> tuple[int, object] | None:
 
 
 def _words(text: str) -> str:
-    """The message in an error body and the field it names; else the body itself."""
+    """The message in an error body and the field it names; else the body itself. Of what FastAPI finds wrong with a
+    field, not its `input`: that is our own prompt, which may hold any words."""
     try:
         error = json.loads(text)
         error = error.get("error") or error.get("detail") or error
     except (ValueError, AttributeError, RecursionError):
         return text
+    if isinstance(error, list) and all(isinstance(part, dict) and "msg" in part for part in error):
+        return "; ".join(f"{part['msg']} {part.get('loc', '')}" for part in error)
     if not isinstance(error, dict):
         return error if isinstance(error, str) else json.dumps(error)
     words, field = str(error.get("message") or json.dumps(error)), str(error.get("param") or "")

@@ -512,7 +512,9 @@ def probing(mock: MockEndpoint | str, **how: Any) -> Probe:
 
 def test_the_probe_finds_the_model_and_says_what_it_saw():
     with serving() as mock:
-        assert probing(mock) == Probe("mock-model", ["mock-model"], "mock", urls=[mock.url], facts=[], warnings=[])
+        seen = probing(mock)
+        want = Probe("mock-model", ["mock-model"], "mock", urls=[mock.url], facts=[], warnings=[], seconds=seen.seconds)
+        assert seen == want and seen.seconds is not None
         assert mock.chats == []
     assert [row["event"] for row in events("probe")] == ["probe"] and not events("sent")
 

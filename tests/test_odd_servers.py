@@ -22,7 +22,7 @@ import run as recipe
 from asking import server as connections
 from asking.body import body_of
 from asking.events import told_apart
-from asking.failed import reset_after
+from asking.failed import judged, reset_after
 from asking.reply import BROKEN, CUT, WHOLE, WITHHELD, read
 from commands import sampling
 from commands.sampling import aloud
@@ -745,3 +745,22 @@ def test_one_of_two_servers_that_refuses_all_but_the_probe_does_not_decide_for_b
     moderated = server.room(error(403, "flagged"), when=lambda n, prompt: n > 0)
     prompts = [f"p{k}" for k in range(12)]
     assert asked([sound, moderated], *prompts) == prompts
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ({"detail": [{"type": "string_type", "loc": ["body", "messages", 0, "content"], "msg": "should be a string",
+                      "input": "the maximum context length is exceeded"}]}, "refused"),
+        ({"detail": [{"type": "x", "loc": ["body", "seed"], "msg": "too many", "input": "y" * 9000 + "is too long"},
+                     {"type": "x", "loc": ["body"], "msg": "not known"}]}, "refused"),
+        ({"detail": [{"msg": "the prompt is too long", "loc": ["body"]}]}, "overflow"),
+        ({"detail": "This model's maximum context length is 4096 tokens"}, "overflow"),
+        ({"error": {"message": "exceeds the context window", "type": "x"}}, "overflow"),
+        ({"error": {"message": "bad field", "type": "x"}, "request": "messages are too long"}, "refused"),
+        ("the prompt is too long", "overflow"),
+    ],
+)  # fmt: skip
+def test_a_prompt_that_an_error_echoes_is_not_what_it_says(body: object, kind: str):
+    text = body if isinstance(body, str) else json.dumps(body)
+    assert judged(422, {}, text, lambda said: said, 60).kind == kind

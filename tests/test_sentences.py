@@ -20,8 +20,9 @@ SPOKEN = {  # where sentences are made: the functions, or all of a file
     "figures/hill.py": ("hill",),
     "figures/plan.py": ("_runs_text",),
     "telling/ahead.py": (),
+    "telling/beside.py": (),
     "telling/runs.py": ("differing",),
-    "report.py": ("sentences", "_together"),
+    "report.py": ("sentences", "_together", "_apart_words"),
 }
 WORDS = 4  # a text of so many words is a sentence, or a part of one
 # Texts that are no sentence of a run's results, and why.

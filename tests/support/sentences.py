@@ -21,7 +21,7 @@ from figures.hill import hill
 from figures.plan import make_plan, plan_digest
 from figures.said import kept_grades
 from measure import measure
-from telling import ahead, words
+from telling import ahead, beside, words
 from tests.support.lay_out import attempt, base, config, names, run
 
 HEAD = """# What is said of results, and when
@@ -48,7 +48,17 @@ SMALL: dict[str, Any] = {"rounds": 1, "particles": 1, "base_samples": 1}
 
 @cache
 def _measured(
-    n: int, control: int, star: int, both: int, passing: int, arms: int, planned: bool, owed: bool, noise: int
+    n: int,
+    control: int,
+    star: int,
+    both: int,
+    passing: int,
+    arms: int,
+    planned: bool,
+    owed: bool,
+    noise: int,
+    seeds: int,
+    hinted: bool,
 ) -> dict[str, Any]:
     tasks = names(n)
     hit = {"resample": dict.fromkeys(tasks[:control], 0)}
@@ -57,6 +67,8 @@ def _measured(
     attempts = [a for k in range(passing) for a in base(f"p{k:03}", 1, 1)]
     attempts += run(tasks, hit, [hit["resample"]] * noise, rounds=1, particles=1, group=1)
     conf = config(**SMALL, arms=list(hit), noise_runs=noise)
+    conf["plan"]["seeds"] = seeds
+    conf["apart"] = {"star": {"needs": ["reference"]}} if hinted else {}
     plan = make_plan(conf, n + passing) | {"written": 1.0}
     conf["plan_digest"] = plan_digest(plan)
     return dict(measure(attempts[: len(attempts) - owed], conf, plan=plan if planned else None))
@@ -64,11 +76,11 @@ def _measured(
 
 def case(
     n: int, control: int, star: int, both: int = 0, *, passing: int = 40, arms: int = 2, planned: bool = True,
-    owed: bool = False, noise: int = 0,
+    owed: bool = False, noise: int = 0, seeds: int = 1, hinted: bool = False,
 ) -> Callable[[], Any]:  # fmt: skip
     """A run with n all-fail tasks of which the control rescues so many, star so many, `both` of them the same ones, the
     other arms the control's; and `passing` tasks more, whose base attempt passed."""
-    return lambda: copy.deepcopy(_measured(n, control, star, both, passing, arms, planned, owed, noise))
+    return lambda: copy.deepcopy(_measured(n, control, star, both, passing, arms, planned, owed, noise, seeds, hinted))
 
 
 def made(**changes: Any) -> Callable[[], Any]:
@@ -185,6 +197,15 @@ of_verdict = [
           [case(60, 0, 6, owed=True)], [case(60, 0, 6)]),
     entry(verdict, "Exploratory: Star", "no plan came first, or it no longer says what is done (the reasons are below)",
           [case(60, 0, 6, planned=False)], [case(60, 0, 6)]),
+    entry(verdict, "planned runs, and no verdict by itself", "`--seeds` of two or more",
+          [case(60, 0, 6, seeds=2)], [case(60, 0, 6, seeds=1)]),
+    entry(verdict, "was shown a program known to be right", "an arm that is shown references",
+          [case(60, 0, 6, hinted=True)], [case(60, 0, 6)]),
+    entry(words.hinted_words, "which no search has", "an arm that is shown references",
+          [made(hinted={"star": {"alone": 1, "without_reference": 0}})], [made(hinted={})]),
+    entry(words.hinted_words, "for want of a reference", "and a task has none",
+          [made(hinted={"star": {"alone": 1, "without_reference": 1}})],
+          [made(hinted={"star": {"alone": 1, "without_reference": 0}})]),
     entry(verdict, "so there is nothing to compare", "no task was given to the arms",
           [laid(lambda: list(base("a", 1, 1)), **SMALL)], [quick(TWO)]),
     entry(verdict, "arm there is nothing to compare with", "without resample",
@@ -287,12 +308,12 @@ of_difference = [
           [pair(equivalent_up_to=0)], [pair(equivalent_up_to=1), pair(equivalent_up_to=None)]),
     entry(words.equivalence_words, "half either way", "the most they may disagree and be equivalent",
           [pair(equivalent_up_to=1)], [pair(equivalent_up_to=0)]),
-    entry(words.watched_words, "finds more than resample, seen after", "the plan was sound but for a limit that grew "
+    entry(beside.watched_words, "finds more than resample, seen after", "the plan was sound but for a limit that grew "
           "or a run that goes on, and the bets have won: 2 x arms / .05 times the stake",
           [seen(at=30)], [seen(at=None), made()]),
-    entry(words.watched_words, "no difference is seen on", "they have not",
+    entry(beside.watched_words, "no difference is seen on", "they have not",
           [seen(at=None)], [seen(at=40)]),
-    entry(words.watched_words, "However often it was looked at", "either",
+    entry(beside.watched_words, "However often it was looked at", "either",
           [seen()], [made(verdict__planned=True), seen(n=0)]),
     entry(words.noise_words, "how far two runs differ by their seeds alone is not known", "no re-run of resample",
           [noisy(runs=0), noisy(runs=1)], [noisy(runs=2)]),
@@ -334,9 +355,9 @@ of_power = [
           [made(power__star__foretold_by="base group")], [made(power__star__foretold_by="these tasks")]),
     entry(words.power_words, "which is luck too", "it is taken from these tasks: the near-miss band, or no base pass",
           [made(power__star__foretold_by="these tasks")], [made(power__star__foretold_by="base group")]),
-    entry(words.fresh_words, "What an arm must beat", "the base group foretells something of its all-fail tasks",
+    entry(beside.fresh_words, "What an arm must beat", "the base group foretells something of its all-fail tasks",
           [expected()], [expected(rescue=[None]), expected(all_fail=0), expected(band="near-miss")]),
-    entry(words.fresh_words, "so this is rough", "and the fit of the base group has p under .05",
+    entry(beside.fresh_words, "so this is rough", "and the fit of the base group has p under .05",
           [expected(fits_p=0.0499)], [expected(fits_p=0.05), expected(fits_p=None)]),
     entry(words.luck_words, "picked for being large", "an arm is better or worse, and the chance to see the margin is "
           "under one in two at its best", [chance([0.2, 0.4999])],
@@ -403,9 +424,20 @@ def bill(**changes: Any) -> Callable[[], Any]:
     return made(**{f"cost__{key}": value for key, value in changes.items()})
 
 
+def spent(**row: Any) -> Callable[[], Any]:
+    """Star's rescues for what they cost."""
+    equal = {"delta": 0.01, "interval": [-0.02, 0.04], "p_holm": 0.3}
+    return made(efficiency={"star": {"n": 40, "per_million_tokens": 1.5, "interval": [0.4, 5.2], "equal_tokens": equal,
+                                     **row}})  # fmt: skip
+
+
 ASKED = {"sent": 5, "answered": 4, "retries": 1, "refused": 0, "possibly_billed": 1, "faults": 0}
 IDLE = {"busy": 0.9, "retrying": 0.0, "grader": 0.04, "nothing_to_ask": 0.0}
 of_cost = [
+    entry(beside.efficiency_words, "Rescues a million tokens", "the tokens of an arm's attempts are known",
+          [spent()], [spent(per_million_tokens=None), spent(n=0)]),
+    entry(beside.efficiency_words, "At equal tokens", "and those of resample, so that both can be cut at as many",
+          [spent()], [spent(equal_tokens=None)]),
     entry(words.cost_words, "Wall time", "known", [bill(wall_seconds=90.0)], [bill(wall_seconds=None)]),
     entry(words.cost_words, "usd out a million tokens", "`--price`", [bill(price=[1, 2])], [bill(price=None)]),
     entry(words.cost_words, "failed and sent again", "there is an events.jsonl, and such a request in it",
@@ -588,6 +620,7 @@ def old() -> Any:
     return report.filled({key: case(60, 0, 6)()[key] for key in ("arms", "seed", "p0_histogram")})  # type: ignore
 
 
+TWICE = case(60, 0, 8, seeds=2)
 BETTER, EQUAL, WORSE = case(60, 0, 8), case(60, 4, 4, 4), case(60, 8, 0)
 of_several: list[Entry] = [
     entry(pooled, "Not pooled: these runs differ in", "in more than their seeds",
@@ -598,12 +631,23 @@ of_several: list[Entry] = [
           [together(EQUAL, EQUAL, seeds=(0, 0))]),
     entry(pooled, "Together, better: star", "better by the pooled figures and in every run",
           [together(BETTER, BETTER)], [together(BETTER, EQUAL), together(BETTER, WORSE)]),
+    entry(pooled, "Exploratory (not planned as 2 runs", "they were not planned as so many, with `--seeds`",
+          [together(BETTER, BETTER)], [together(TWICE, TWICE)]),
+    entry(pooled, "That is the verdict of the plan", "they were", [together(TWICE, TWICE)], [together(BETTER, BETTER)]),
+    entry(report._apart_words, "by more than chance explains", "tasks of two runs differ",
+          [{"arms": {"star": {"q_p": 0.5}}, "given_in_every": 0, "linked": 0}],
+          [{"arms": {"star": {"q_p": None}}, "given_in_every": 0, "linked": 0}]),
+    entry(report._apart_words, "which is too large where runs share tasks", "and some task is in all runs",
+          [{"arms": {"star": {"q_p": 0.5}}, "given_in_every": 1, "linked": 0}],
+          [{"arms": {"star": {"q_p": 0.5}}, "given_in_every": 0, "linked": 0}]),
+    entry(report._apart_words, "share a function, dealt out anew", "bundles of two runs have a function in common",
+          [{"arms": {}, "given_in_every": 0, "linked": 1}], [{"arms": {}, "given_in_every": 0, "linked": 0}]),
     entry(pooled, "alone, so it is not called better", "better in some run and not in all", [together(BETTER, EQUAL)],
           [together(BETTER, BETTER)]),
     entry(pooled, "these runs contradict each other", "better in one run and worse in another",
           [together(BETTER, WORSE)], [together(BETTER, EQUAL)]),
-    entry(pooled, "Better or worse is said only where", "always, where runs are pooled", [together(EQUAL, EQUAL)],
-          ALWAYS),
+    entry(pooled, "Better or worse is said only where", "runs are pooled that were not planned so",
+          [together(EQUAL, EQUAL)], [together(TWICE, TWICE)]),
     entry(pooled, "not what each task brought", "files with the published figures alone",
           [together(old, old)], [together(EQUAL, EQUAL)]),
     entry(pooled, "No run has a task that was given to the arms", "no task was",

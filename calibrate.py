@@ -84,7 +84,9 @@ class Args(Judge, Asking):
     """The flags: whose programs are calibrated, and how."""
 
     out: list[Path] = setting([], "a run folder (default: out); of several the curves", Path, action="append")
-    population: str = setting("all-fail", "tasks (default: all-fail)", choices=("all-fail", "all"))
+    population: str = setting(
+        "all-fail", "tasks (default: all-fail, whose base programs do not count)", choices=("all-fail", "all")
+    )
     arms: list[str] | None = setting(None, "programs of these alone, base and round0 among them (default: all there "
                                      "are)", names, metavar="LIST")  # fmt: skip
     per_task: int = setting(24, "programs a task at most (default: 24)", count(1))
@@ -155,6 +157,8 @@ def choose(folder: Folder, args: Args) -> Choice:
             continue
         bests[attempt.task_id, attempt.slot.within_task()] = attempt.fitness, attempt.passed
         if args.arms and attempt.arm not in args.arms:
+            continue
+        if attempt.arm == "base" and args.population == "all-fail":  # it fails by selection, whatever its fitness
             continue
         if attempt.parent:
             links.append((attempt.task_id, attempt.parent, attempt.passed))

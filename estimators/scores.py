@@ -106,8 +106,12 @@ def auc(
     error is that of a ratio of sums over groups.
 
     The interval is auc -+ t * se with n_groups - 1 degrees of freedom, cut at 0 and 1: with a handful of groups a
-    standard error is itself hardly known. Where all groups agree to the last pair (se = 0), it is Wilson's for as
-    many observations as there are groups, since a perfect order in five tasks is no proof of one.
+    standard error is itself hardly known. Over all pairs of several groups it is made by leaving one group out at a
+    time, on the scale of log odds, with t for the fewer of the groups that hold a pass and those that hold a fail:
+    where a few tasks hold the passes, se is too small. Coverage of the nominal 95% there, from 15 tasks on: 94 to 99%
+    (of auc -+ t * se 80 to 98%), in docs/statistics.md.
+    Where all groups agree to the last pair (se = 0), it is Wilson's for as many observations as there are groups, since
+    a perfect order in five tasks is no proof of one.
 
     nan where there are not both classes (within: no group with both), and for the interval under two groups.
     Raises ValueError for NaN scores (drop unparsed replies and report how many), labels other than 0/1, unequal
@@ -131,7 +135,10 @@ def auc(
     passed = y == 1
     n_pos, n_neg = int(passed.sum()), int((~passed).sum())
     found = (_auc_within if within else _auc_between)(s, passed, g, n_groups)
-    lo, hi = _auc_ci(found.auc, found.se, found.n_groups, level)
+    if groups is not None and not within and found.se > 0:
+        lo, hi = _pooled_ci(s, passed, g, found.auc, level)
+    else:
+        lo, hi = _auc_ci(found.auc, found.se, found.n_groups, level)
     return Auc(found.auc, found.se, lo, hi, n_pos, n_neg, found.n_pairs, found.n_groups)
 
 
@@ -262,3 +269,33 @@ def _auc_ci(area: float, se: float, n_groups: int, level: float) -> Interval:
 
     half = float(stdtrit(n_groups - 1, tail)) * se
     return Interval(max(area - half, 0.0), min(area + half, 1.0))
+
+
+def _pooled_ci(s: Array, passed: NDArray[np.bool_], g: NDArray[Any], area: float, level: float) -> Interval:
+    """Jackknife over groups of the log odds of the area; groups whose leaving leaves one class alone tell nothing."""
+    from scipy.special import stdtrit
+
+    n_groups = int(g.max()) + 1
+
+    def by_group(values: Array, side: NDArray[np.bool_]) -> Array:
+        return np.bincount(g[side], weights=values, minlength=n_groups)
+
+    beaten, beats = _wins(s, passed, np.zeros_like(g))
+    inside_group, _ = _wins(s, passed, g)
+    pos, neg = (np.bincount(g[side], minlength=n_groups) for side in (passed, ~passed))
+    pairs = (pos.sum() - pos) * (neg.sum() - neg)
+    wins = beaten.sum() - by_group(beaten, passed) - by_group(beats, ~passed) + by_group(inside_group, passed)
+    cut = 0.5 / (pos.sum() * neg.sum())  # half a pair: an area of 0 or 1 has no log odds
+
+    def log_odds(share: Any) -> Any:
+        held = np.clip(share, cut, 1 - cut)
+        return np.log(held) - np.log1p(-held)
+
+    left = log_odds(wins[pairs > 0] / pairs[pairs > 0])
+    several = min(int(np.sum(pos > 0)), int(np.sum(neg > 0)))
+    if len(left) < 2 or several < 2:
+        return Interval(np.nan, np.nan)
+    spread = np.sqrt((len(left) - 1) / len(left) * ((left - left.mean()) ** 2).sum())
+    half = float(stdtrit(several - 1, 1 - (1 - level) / 2) * spread)
+    middle = float(log_odds(area))
+    return Interval(*(float(1 / (1 + np.exp(-end))) for end in (middle - half, middle + half)))

@@ -187,6 +187,24 @@ def test_the_choice_is_seeded_of_distinct_programs_and_of_all_fail_tasks(tmp_pat
         chosen(arms="star")
 
 
+def test_base_programs_of_all_fail_tasks_do_not_count_since_they_were_chosen_by_failing(tmp_path: Path, go: Go) -> None:
+    """All of them pass every visible test, as the eight of resample do, half of which pass: a top bucket of 50%."""
+    one = [attempt("t", "resample", 0, 0, i, passed=i < 4, visible="PPPPP", code=f"print({i})") for i in range(8)]
+    out = lay(tmp_path, [row("t")], {"t": one})
+    with Log(out) as log:
+        shown = {"visible_tests": "PPPPP", "visible_passed": 5, "fitness": 1.0, "hidden_tests": "WWWW"}
+        log.rewrite("attempts.jsonl", [
+            {**vars(a), **shown, "code": f"print({a.particle}, 1)"} if a.arm == "base" else vars(a)
+            for a in log.attempts()
+        ])  # fmt: skip
+    go("--records")
+    found = made(tmp_path)
+    assert found["counts"]["chosen"] == 8 and found["fitness"]["table"][-1]["rate"] == 0.5
+    go("--records", "--population", "all")
+    assert made(tmp_path)["counts"]["chosen"] == 16
+    assert "no program on all-fail tasks" in go("--records", "--arms", "base")[2]
+
+
 # ── again, interrupted, without generated tests ──────────────────────────────────────────────────────────────────────
 
 

@@ -277,7 +277,7 @@ def _pooled_ci(s: Array, passed: NDArray[np.bool_], g: NDArray[Any], area: float
 
     n_groups = int(g.max()) + 1
 
-    def by_group(values: Array, side: NDArray[np.bool_]) -> Array:
+    def by_group(values: Array, side: NDArray[np.bool_]) -> NDArray[Any]:
         return np.bincount(g[side], weights=values, minlength=n_groups)
 
     beaten, beats = _wins(s, passed, np.zeros_like(g))

@@ -53,6 +53,7 @@ from figures.regraded import graded
 from figures.results import Delta, Published, PublishedArm, Results
 from figures.said import kept_grades, warnings
 from figures.table import Table, tabulate
+from figures.verified import counts, verified
 from figures.watched import watched
 from grading.grade import UNANSWERED
 from swarm import Attempt
@@ -179,12 +180,14 @@ def measure(
 
     audit: audit.json, where there is one.
     """
+    checks = list(checks)
     grades, kept = str(config.get("grades") or "attempts"), list[str]()
     table = tabulate(graded(attempts, checks, config, kept), config, cards, events, plan, audit)
     results = {
         "schema_version": SCHEMA_VERSION,
         **published(table),
         **{name: section(table) for name, section in SECTIONS.items()},
+        "verified": counts(verified(checks).values()),
         "grades": grades,
         "tier": config.get("tier"),
         "graded_under": config.get("graded_under") if grades == "attempts" else None,

@@ -160,7 +160,8 @@ UNKNOWN: dict[str, Any] = {
     },
     "incomplete": {"given": 0, "base_tasks": 0}, "intervals": {}, "paired": {}, "per_sample": {}, "climb": {},
     "pooled": {"n": 0}, "training_set": {"n": 0}, "by_task": {}, "outcomes": {}, "cost": {"total": {"calls": 0}},
-    "warnings": [], "audit": None, "identity": {}, "family": None, "band": "all", "grades": "attempts", "tier": None,
+    "warnings": [], "audit": None,
+    "verified": {"programs": 0}, "identity": {}, "family": None, "band": "all", "grades": "attempts", "tier": None,
     "graded_under": None, "dry_run": False,
 }  # fmt: skip
 

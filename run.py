@@ -44,6 +44,7 @@ from commands.rollouts import Given, known
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
 from commands.settings import Config, Data, Free, Identity, Plan, Row, task_seed, values_of
 from commands.show import show
+from commands.verify import verify
 from endpoint import Policy, Probe, Record
 from faults import DONE, RecordsError, TaskError
 from figures.numbers import plural
@@ -247,14 +248,16 @@ def tell(args: Args, folder: Folder) -> None:
     told = partial(text, results, calibration=calibration, folder=shlex.quote(str(folder.path)))
     say(dumps(results, indent=1) if args.json else told(colour=wants_colour()))
     folder.write_json("results.json", results)
-    folder.write("rescued.jsonl", rescued(passing, cards, config, results))
+    good, apart = rescued(passing, cards, config, results, folder.checks())
+    folder.write("rescued.jsonl", good)
+    folder.write("rescued-unverified.jsonl", apart)
     folder.write("report.txt", told() + "\n")
     with busy("making the page"):
         folder.write("report.html", page(results, attempts(), cards, config, calibration))
     note_unreadable(folder)
     point_at(folder.path / "report.html", "the report as a page")
     point_at(folder.path / "report.txt", "the report as it stands above")
-    point_at(folder.path / "rescued.jsonl", f"{plural(results['rescued_rows'], 'training row')}")
+    point_at(folder.path / "rescued.jsonl", f"{plural(good.count(chr(10)), 'training row')}")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -272,7 +275,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.regrade:
             code = regrade(args.out, args.workers)
         elif not args.reuse:
-            code = make(args, folder)
+            code = make(args, folder) or (DONE if args.plan else verify(args.out, args.workers))
         if is_telling(code, args.out) and not args.plan:
             tell(args, folder)
         return code

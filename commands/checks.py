@@ -15,13 +15,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 
 from commands.settings import Row
+from figures.verified import program_of
 from records import CHECKS, Log, dumps
 from tasksets.task import Task, Test
-
-
-def program_of(code: str) -> str:
-    """A program as checks.jsonl names it."""
-    return sha256(code.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Checks:

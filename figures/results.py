@@ -111,7 +111,7 @@ class Published(TypedDict):
     truncated: int  # attempts cut at max_tokens
     tokens: Tokens  # of all attempts
     seconds: int | None  # wall seconds of all processes that asked; null = unknown
-    rescued_rows: int  # rows of rescued.jsonl
+    rescued_rows: int  # distinct passing programs of the arms: rows of rescued.jsonl and rescued-unverified.jsonl
 
 
 # ── the sections ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,6 +148,17 @@ class Audited(TypedDict):
     only_passable: bool  # whether the arms were given passable tasks alone
     with_disputed: AuditedSide  # every rate over all tasks
     without_disputed: AuditedSide  # and over those that are not disputed
+
+
+class VerifiedRows(TypedDict):
+    """Rescued programs on the spare tests of their tasks; all 0 until they have been run."""
+
+    programs: int  # distinct programs of arms and re-runs that were looked at
+    verified: int  # of them pass every spare test of their task, and nothing marks them
+    without_spare_tests: int  # of them have no spare test that counts, and nothing marks them
+    failed: int  # of them fail a spare test
+    marked: int  # of them are marked: they hold answers by heart, or pass no spare test
+    disputed_tests: int  # times that a program failed a spare test which the task's own reference fails too
 
 
 class Verdict(TypedDict):
@@ -551,6 +562,7 @@ class Results(Published, total=False):
     schema_version: int  # of this file; it goes up when a key is added, goes, or changes its meaning
     audit: Audited | None  # which tasks can be passed at all, and every rate without those that cannot; null without
     # an audit.json
+    verified: VerifiedRows  # what rescued programs do on tests that decided nothing
     verdict: Verdict  # the plan's rule applied
     predictions: dict[Arm, Prediction]  # what --predict said, beside what came out; empty without it
     incomplete: Incomplete  # what an interrupted run still owes and what a server refuses: out of the figures

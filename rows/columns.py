@@ -33,6 +33,10 @@ class Origin(TypedDict):
     model: str  # that wrote it; empty: not known
     on_policy: bool  # whether the model had seen the bare prompt alone: other rows are off-policy for it and need SFT
     # or distillation, not an importance ratio
+    verified: bool  # whether it passes every spare test of its task as well, of which there is at least one
+    flags: str  # what marks it, between semicolons; empty for nothing
+    source_split: str  # of the data set, by its own name: train, valid, test, ...; empty: not known
+    source_ids: str  # what the task is made of, by the data set's own names, between commas
     hinted: bool  # whether the model had seen a program known to be right, or a part of one
     revision: str  # of the task set; empty where it has none
     licence: str  # of the task set; empty where it is not known

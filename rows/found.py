@@ -28,12 +28,15 @@ from typing import Any, NamedTuple, Self
 from commands.settings import Config, Row, flag, shown_a_reference
 from faults import BadInput, RecordsError
 from figures.regraded import graded
+from figures.verified import Verified, program_of, verified
 from measure import measure
 from records import AUDIT, Folder, dumps
 from rows.columns import SCHEMA_VERSION, Origin, Rescue
 from swarm import PLAIN, Attempt, Prompt, Style, bare, fenced, same_program
+from tasksets.source import source_ids, splits_of
 from tasksets.task import Task
 
+UNSEEN = Verified(0, 0, None, ())
 ALSO = ("base", "reruns")  # passes that are no rows unless they are asked for
 # Settings that decide which tasks and draws there are, and not what an attempt at a task is.
 NO_MATTER = ("tasks", "bundle", "task_seed", "seed", "particles", "share_round0")
@@ -50,6 +53,7 @@ class Run:
     cards: dict[str, Task]
     passing: list[Attempt]
     results: Mapping[str, Any]
+    checked: Mapping[tuple[str, str], Verified]  # programs on the spare tests of their task
     folder: Folder | None = None
 
     @classmethod
@@ -65,7 +69,7 @@ class Run:
                 yield attempt
 
         results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan, folder.read(AUDIT))
-        return cls(config, {task.id: task for task in cards}, passing, results, folder)
+        return cls(config, {task.id: task for task in cards}, passing, results, verified(folder.checks()), folder)
 
     @property
     def attempts(self) -> Iterator[Attempt]:
@@ -95,11 +99,11 @@ class Run:
             raise RecordsError(f"the card of {task_id} cannot be read: repeat the run, which writes it anew")
         return self.cards[task_id]
 
-    def programs(self, also: Iterable[str] = ()) -> list[Program]:
+    def programs(self, also: Iterable[str] = (), apart: bool = False) -> list[Program]:
         """The passing programs of the arms on tasks whose whole base group failed, by task, arm, round, particle.
 
         Which tasks those are the results say (`by_task`): a group that lacks an attempt shows nothing among what
-        passed. also: of ALSO.
+        passed. also: of ALSO. apart: those that fail a spare test of their task, or are marked, in place of all others.
         """
         arms = {*self.config["plan"]["arms"], *(["round0"] if self.identity["share_round0"] else [])}
         failed = {task for task, row in self.results["by_task"].items() if row["base"] == 0}  # None: it is not whole
@@ -109,7 +113,8 @@ class Run:
             if (attempt.arm in arms and attempt.task_id in failed and (attempt.rerun == 0 or "reruns" in also))
             or (attempt.arm == "base" and "base" in also and attempt.code is not None)  # None: counted, not replied
         ]
-        return [Program(self, attempt) for attempt in sorted(ours, key=lambda attempt: attempt.slot)]
+        found = [Program(self, attempt) for attempt in sorted(ours, key=lambda attempt: attempt.slot)]
+        return [program for program in found if program.checked.is_apart == apart]
 
 
 class Program(NamedTuple):
@@ -149,6 +154,11 @@ class Program(NamedTuple):
     def text(self) -> str:
         return fenced(self.code, "python")
 
+    @property
+    def checked(self) -> Verified:
+        """On the spare tests of its task; of a program that nobody has looked at nothing is known."""
+        return self.run.checked.get((self.attempt.task_id, program_of(self.code)), UNSEEN)
+
     def origin(self) -> Origin:
         attempt = self.attempt
         _, revision, licence, model = self.run.about
@@ -161,6 +171,10 @@ class Program(NamedTuple):
             "model": model,
             "on_policy": self.on_policy,
             "hinted": self.hinted,
+            "verified": self.checked.is_verified,
+            "flags": "; ".join(self.checked.flags),
+            "source_split": ",".join(splits_of(self.task)),
+            "source_ids": ",".join(source_ids(self.task)),
             "revision": revision,
             "licence": licence,
             "schema_version": SCHEMA_VERSION,
@@ -178,10 +192,19 @@ def distinct(programs: Iterable[Program]) -> list[Program]:
     return list(found.values())
 
 
-def rescued(passing: Iterable[Attempt], cards: Iterable[Task], config: Config, results: Mapping[str, Any]) -> str:
-    """rescued.jsonl: a line for each distinct passing program of the arms, by task, arm, round, particle."""
-    run = Run(config, {task.id: task for task in cards}, list(passing), results)
-    return "".join(dumps(rescue(program)) + "\n" for program in distinct(run.programs()))
+def rescued(
+    passing: Iterable[Attempt],
+    cards: Iterable[Task],
+    config: Config,
+    results: Mapping[str, Any],
+    checks: Iterable[Row] = (),
+) -> tuple[str, str]:
+    """rescued.jsonl and rescued-unverified.jsonl: a line for each distinct passing program of the arms, by task, arm,
+    round, particle. The second holds those that fail a spare test, with the test, or are marked."""
+    run = Run(config, {task.id: task for task in cards}, list(passing), results, verified(checks))
+    good = [rescue(program) for program in distinct(run.programs())]
+    apart = [{**rescue(one), "failed_test": one.checked.failed} for one in distinct(run.programs(apart=True))]
+    return "".join(dumps(row) + "\n" for row in good), "".join(dumps(row) + "\n" for row in apart)
 
 
 def rescue(program: Program) -> Rescue:

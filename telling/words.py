@@ -435,6 +435,25 @@ def pooled_words(r: Results) -> str:
     return words
 
 
+def verified_words(r: Results) -> str:
+    """What rescued programs do on tests that decided nothing; empty where none was looked at."""
+    seen = r["verified"]
+    if not seen["programs"]:
+        return ""
+    said = (
+        f"Verified: {of(seen['verified'], seen['programs'], 'rescued program')} of arms and re-runs pass every spare "
+        f"test of their task; {seen['without_spare_tests']:,} have none"
+    )
+    if seen["failed"] or seen["marked"]:
+        said += (
+            f"; {seen['failed']:,} fail one and {seen['marked']:,} are marked (answers known by heart): kept apart in "
+            "rescued-unverified.jsonl"
+        )
+    if disputed := seen["disputed_tests"]:
+        said += f". Not counted: {plural(disputed, 'spare test')} that the reference of the task fails as well"
+    return said + "."
+
+
 def selector_words(r: Results) -> str:
     """What a selector that looks at few samples sees; empty where there are no two."""
     two = r["training_set"]["first_two_disagree"]

@@ -43,6 +43,7 @@ from commands.settings import Row, TaskSet, count, setting
 from faults import DONE
 from figures.audited import (
     Audit,
+    Contradiction,
     Failure,
     Ran,
     called,
@@ -98,7 +99,7 @@ def flags() -> Flags[Args]:
 
 def tasks_of(args: Args, keep_overlap: bool, references: int) -> Tasks:
     return load(args.tasks, args.limit, args.task_seed, bundle=args.bundle, revision=args.revision,
-                keep_overlap=keep_overlap, references=references)  # fmt: skip
+                keep_overlap=keep_overlap, references=references, splits=args.splits)  # fmt: skip
 
 
 # ── one program ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -259,9 +260,9 @@ def _asked(task: Task) -> tuple[str, ...]:
 # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def audit_one(task: Task, bench: Bench, references: int = 5, against: Sequence[str] = ()) -> Audit:
+async def audit_one(task: Task, bench: Bench, references: int = 5, against: Sequence[Contradiction] = ()) -> Audit:
     """All that is known of one task. against: tests of it that contradict each other, beside those it holds now."""
-    rule_out = list(dict.fromkeys([*against, *contradictions(named(task), task.kind)]))
+    rule_out = list(dict.fromkeys([*against, *contradictions(named(task), task.kind, task.statement)]))
     setup = await bench.setup_fault(task)
     notes = [f"no assert calls {name}" for name in uncalled(task)]
     notes += ["every test expects the same answer"] if same_answer(task) else []
@@ -274,7 +275,10 @@ async def audit_one(task: Task, bench: Bench, references: int = 5, against: Sequ
 
 
 async def audit(
-    tasks: Iterator[Task], bench: Bench, references: int = 5, against: Mapping[str, Sequence[str]] | None = None
+    tasks: Iterator[Task],
+    bench: Bench,
+    references: int = 5,
+    against: Mapping[str, Sequence[Contradiction]] | None = None,
 ) -> AsyncGenerator[Audit, None]:
     """An Audit of each task, in their order, several tasks at once. against: as in audit_one, by task."""
     flying: deque[asyncio.Task[Audit]] = deque()
@@ -291,15 +295,16 @@ async def audit(
         await asyncio.gather(*flying, return_exceptions=True)
 
 
-def look(args: Args) -> tuple[int, dict[str, list[str]]]:
+def look(args: Args) -> tuple[int, dict[str, list[Contradiction]]]:
     """A first walk, that keeps no task: how many there are, and which hold tests that contradict each other.
 
     With the hidden tests that are also visible: where two of those expect different answers, one is dropped for good.
     """
-    number, against = 0, {}
+    number = 0
+    against: dict[str, list[Contradiction]] = {}
     for task in tasks_of(args, keep_overlap=True, references=0):
         number += 1
-        if found := contradictions(named(task), task.kind):
+        if found := contradictions(named(task), task.kind, task.statement):
             against[task.id] = found
     return number, against
 
@@ -327,7 +332,8 @@ async def audit_all(log: Log, args: Args) -> None:
 def file_of(args: Args, tasks: Tasks, found: list[Audit], grader: Grader) -> Row:
     """audit.json."""
     asked = {
-        name: getattr(args, name) for name in ("tasks", "bundle", "task_seed", "limit", "as_published", "references")
+        name: getattr(args, name)
+        for name in ("tasks", "splits", "bundle", "task_seed", "limit", "as_published", "references")
     }
     return {
         "schema_version": 1,

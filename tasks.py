@@ -9,9 +9,11 @@ Left out here: how tests are compared and programs run (grader.py), what a promp
 
 from __future__ import annotations
 
+import bisect
 import json
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -49,6 +51,7 @@ def load(
     keep_overlap: bool = False,
     references: int = 0,
     only: Callable[[Task], bool] | None = None,
+    splits: Sequence[str] | None = None,
 ) -> Tasks:
     """The first `limit` tasks, in the seeded order, of a set in SETS or of your own .jsonl or .parquet file.
 
@@ -56,7 +59,8 @@ def load(
     Nothing is read before the first task is asked for, which may raise TaskError.
     """
     read = SETS.get(source) or partial(own, Path(source), SETS)
-    return Tasks(source, read, Options(seed, spare, bundle, revision, keep_overlap, references), limit, only)
+    options = Options(seed, spare, bundle, revision, keep_overlap, tuple(splits or ()), references)
+    return Tasks(source, read, options, limit, only)
 
 
 def of_identity(
@@ -69,14 +73,15 @@ def of_identity(
     """The tasks of a run, as its identity names and orders them."""
     return load(identity["tasks"], limit, task_order(identity), spare, bundle=identity["bundle"],
                 revision=identity["revision"], keep_overlap=identity["as_published"], only=only,
-                references=references)  # fmt: skip
+                references=references, splits=identity.get("splits"))  # fmt: skip
 
 
 class Tasks(Iterator[Task]):
     """The first `limit` tasks that a set yields, in the seeded order; `about` is complete once the first has come.
 
     The order is that of a hash of seed and id: it depends on no other task, so a larger limit only adds tasks.
-    Tasks wait in an unnamed temporary file, so memory holds one at a time however large the set is.
+    Tasks wait in an unnamed temporary file, so memory holds one at a time however large the set is; with a limit, those
+    alone that are among the first of what has been read so far.
     """
 
     def __init__(
@@ -113,30 +118,38 @@ def _in_order(about: About, read: Reader, options: Options, limit: int | None) -
     if limit is not None and limit < 1:
         raise TaskError(f"--limit {limit}: give a number of tasks, 1 or more")
     with tempfile.TemporaryFile() as spool:
-        places = _spool(read(options, about), spool, about.source)
+        places = _spool(read(options, about), spool, about.source, options.seed, limit)
         about.tasks = len(places)
         _add_notes(about)
         if not places:
             reasons = ", ".join(f"{number} {reason}" for reason, number in about.left_out.items())
             raise TaskError(f"{about.source} has no task that can be used: {reasons or 'it is empty'}")
         for task_id in sorted(places, key=lambda task_id: seeded(options.seed, task_id))[:limit]:
-            spool.seek(places[task_id])
-            task = _from_spool(json.loads(spool.readline()))
+            spool.seek(places[task_id][0])
+            task = _from_spool(json.loads(zlib.decompress(spool.read(places[task_id][1]))))
             if options.references and not task.references:
                 about.without_reference.append(task.id)
             yield task
 
 
-def _spool(tasks: Iterable[Task], spool: IO[bytes], source: str) -> dict[str, int]:
-    """Write tasks down, a line each; where each begins, by id."""
-    places: dict[str, int] = {}
+def _spool(
+    tasks: Iterable[Task], spool: IO[bytes], source: str, seed: int, limit: int | None
+) -> dict[str, tuple[int, int]]:
+    """Write tasks down, those that are among the first `limit` of all so far; where each stands and its size, by id."""
+    places: dict[str, tuple[int, int]] = {}
+    first: list[bytes] = []
     for task in tasks:
         if task.id in places:
             raise TaskError(f"{source}: the id {task.id!r} is there twice; ids must differ")
-        line = json.dumps({each.name: getattr(task, each.name) for each in fields(task)}).encode() + b"\n"
+        places[task.id] = (0, 0)
+        if limit is not None:
+            bisect.insort(first, seeded(seed, task.id))
+            if len(first) > limit and first.pop() == seeded(seed, task.id):
+                continue
+        row = zlib.compress(json.dumps({each.name: getattr(task, each.name) for each in fields(task)}).encode(), 1)
         try:
-            places[task.id] = spool.tell()
-            spool.write(line)
+            places[task.id] = (spool.tell(), len(row))
+            spool.write(row)
             spool.flush()
         except OSError as error:
             raise TaskError(

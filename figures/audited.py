@@ -129,9 +129,9 @@ def how(got: str, expected: str, statement: str) -> tuple[str, str]:
 
 
 def _around(pattern: re.Pattern[str], statement: str) -> str:
-    found = pattern.search(statement)
-    assert found is not None
-    words = statement[found.start() : found.end() + 40].split()
+    """The last place where it says so: what is asked for stands behind the story."""
+    *_, found = pattern.finditer(statement)
+    words = statement[found.start() : found.end() + 40].split("\n\n")[0].split()
     return " ".join(words[:7])
 
 
@@ -199,7 +199,7 @@ def judge(
     task: Task,
     right: Sequence[Ran],
     wrong: Sequence[Ran],
-    against: Sequence[str] = (),
+    against: Sequence[Contradiction] = (),
     setup: str = "",
     notes: Sequence[str] = (),
 ) -> Audit:
@@ -208,13 +208,13 @@ def judge(
     best = max(right, key=lambda ran: ran.share, default=None)
     failure = best.failures[0] if best and not passed and best.failures else None
     verdict, reason, why = UNKNOWN, "", ""
-    notes = [*notes, *(against if passed else ())]  # of a test that does not count, being visible too
+    notes = [*notes, *(each.said for each in against if passed)]  # of a test that does not count, being visible too
     if passed:
         verdict = PASSABLE
     elif setup:
         verdict, reason, why = DISPUTED, SETUP, setup
     elif against:
-        verdict, reason, why = DISPUTED, CONTRADICTION, against[0]
+        verdict, reason, why = DISPUTED, against[0].reason, against[0].said
     elif best:
         verdict, (reason, why) = DISPUTED, _reason(right, best)
     said = [*notes, *(f"a reference passes, {ran.remark}" for ran in right if ran.passes and ran.remark)][:8]
@@ -261,8 +261,15 @@ def _reason(right: Sequence[Ran], best: Ran) -> tuple[str, str]:
 # ── what the tests alone say ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def contradictions(tests: Iterable[tuple[str, Test]], kind: str) -> list[str]:
-    """Tests of one input that expect different things, as sentences. tests: (name, test)."""
+class Contradiction(NamedTuple):
+    """Two tests that no program passes."""
+
+    said: str
+    reason: str  # what a fairer comparison would take for the same; else a contradiction
+
+
+def contradictions(tests: Iterable[tuple[str, Test]], kind: str, statement: str = "") -> list[Contradiction]:
+    """Tests of one input that expect different things. tests: (name, test)."""
     seen: dict[str, list[tuple[str, str]]] = {}
     found = []
     for name, test in tests:
@@ -271,7 +278,9 @@ def contradictions(tests: Iterable[tuple[str, Test]], kind: str) -> list[str]:
             continue
         for other, was in seen.setdefault(asked, []):
             if not (_same_value(expected, was) if kind == "assert" else _same_output(expected, was)):
-                found.append(f"{other} and {name} ask the same and expect different answers")
+                said = f"{other} and {name} ask the same and expect different answers"
+                reason = how(expected, was, statement)[0] if kind == "stdio" else WRONG
+                found.append(Contradiction(said, CONTRADICTION if reason == WRONG else reason))
                 break
         seen[asked].append((name, expected))
     return found

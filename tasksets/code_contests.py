@@ -1,4 +1,4 @@
-"""Test and valid split of CodeContests (Li et al. 2022, Science 378, 1092): stdin in, stdout out.
+"""CodeContests (Li et al. 2022, Science 378, 1092), its test and valid splits or those asked for: stdin in, stdout out.
 
 visible = public + the first 8 generated tests; hidden = private + the next 32; spare = the other generated.
 Left out and counted: what one run on standard input cannot judge. The data set's own time limits are not
@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from tasksets.hub import Cells, fetch, parquet_cells
+from tasksets.hub import Cells, fetch, parquet_cells, splits_of
 from tasksets.task import About, Options, Task, Test, unseen
 
 CODE_CONTESTS = "deepmind/code_contests"
@@ -36,7 +36,7 @@ def code_contests(options: Options, about: About) -> Iterator[Task]:
     columns += ["input_file", "output_file"]
     columns += ["solutions"] if options.spare or options.references else []
     columns += ["incorrect_solutions"] if options.references else []
-    patterns = ("data/test-*", "data/valid-*")
+    patterns = tuple(f"data/{split}-*" for split in splits_of(options, ("train", "valid", "test"), ("test", "valid")))
     ratings, rows = [], 0
     for path in fetch(CODE_CONTESTS, CODE_CONTESTS_REVISION, patterns, options, about):
         split = path.name.split("-")[0]
@@ -49,10 +49,9 @@ def code_contests(options: Options, about: About) -> Iterator[Task]:
                 ratings += [cells["cf_rating"].as_py()] if task.tags["rating"] != "unrated" else []
                 yield task
     about.median_rating = statistics.median(ratings) if ratings else None
-    about.notes.append(
-        f"{rows - about.left_out.total()} of {rows} problems can be used; the published run used 275, which it "
-        "got by dropping interactive ones"
-    )
+    usable = f"{rows - about.left_out.total()} of {rows} problems can be used"
+    published = "; the published run used 275, which it got by dropping interactive ones"
+    about.notes.append(usable + ("" if options.splits else published))
 
 
 def _contest_task(cells: Cells, split: str, options: Options, about: About) -> Task | str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,18 @@ def fetch(repo: str, pinned: str, patterns: tuple[str, ...], options: Options, a
     return paths
 
 
+def splits_of(options: Options, known: Sequence[str], usual: Sequence[str]) -> list[str]:
+    """The splits that are asked for. TaskError for a name that the data set does not have."""
+    for name in options.splits:
+        if name not in known:
+            raise TaskError(f"--splits {name}: there are {', '.join(known)}; name some of these, or leave it out")
+    return list(options.splits or usual)
+
+
 def not_on_a_hub(options: Options, source: object) -> None:
-    """TaskError for a --revision of what has none."""
+    """TaskError for a --revision or --splits of what has none."""
+    if options.splits:
+        raise TaskError(f"--splits is for data sets on a hub and {source} is none; leave it out")
     if options.revision is not None:
         raise TaskError(f"--revision {options.revision} is for data sets on a hub and {source} is none; leave it out")
 

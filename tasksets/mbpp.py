@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from faults import TaskError
-from tasksets.hub import fetch, parquet_cells
+from tasksets.hub import fetch, parquet_cells, splits_of
 from tasksets.task import About, Options, Task, Test, parse, seeded, unseen
 
 MBPP = "google-research-datasets/mbpp"
@@ -57,7 +57,9 @@ def mbpp_bundle(options: Options, about: About) -> Iterator[Task]:
     about.licence = "CC BY 4.0"
     if options.bundle < 1:
         raise TaskError(f"--bundle {options.bundle}: give the number of functions a task, 1 or more")
-    patterns = ("full/train-*", "full/validation-*", "full/test-*")
+    splits = splits_of(options, ("train", "validation", "test", "prompt"), ("train", "validation", "test"))
+    patterns = tuple(f"full/{split}-*" for split in splits)
+    named = "-".join(["mbpp", *options.splits, str(options.seed)])  # other splits, other bundles
     functions: list[_Function] = []
     for path in fetch(MBPP, MBPP_REVISION, patterns, options, about):
         columns = ("task_id", "text", "code", "test_list", "test_setup_code")
@@ -83,7 +85,7 @@ def mbpp_bundle(options: Options, about: About) -> Iterator[Task]:
     if rest := len(order) - number * options.bundle:
         about.notes.append(f"{rest} functions are left over when {len(order)} are put in bundles of {options.bundle}")
     for k in range(number):
-        task = _bundle(f"mbpp-{options.seed}-{k}", order[k::number][: options.bundle], options, about)
+        task = _bundle(f"{named}-{k}", order[k::number][: options.bundle], options, about)
         if task.hidden:
             yield task
         else:  # some MBPP functions have one assert three times

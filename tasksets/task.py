@@ -128,6 +128,7 @@ class Options:
     bundle: int = 5  # functions a task, for mbpp-bundle
     revision: str | None = None  # of a data set on a hub; None = the pinned one
     keep_overlap: bool = False  # keep hidden tests whose input is also visible, as published
+    splits: tuple[str, ...] = ()  # of a data set on a hub, by its own names; none: those of the published run
     references: int = 0  # programs a task known to be right, at most, and as many known to be wrong
 
 

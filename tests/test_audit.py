@@ -26,6 +26,7 @@ from figures.audited import (
     TIME,
     UNKNOWN,
     WRONG,
+    Contradiction,
     Failure,
     Ran,
     audits_of,
@@ -137,8 +138,8 @@ def test_one_reference_that_passes_is_enough_and_wrong_programs_that_pass_are_co
     assert (found.verdict, found.reason, found.passed, found.tried) == (PASSABLE, "", 1, 2)
     assert (found.false_accepts, found.incorrect) == (2, 3)
     assert judge(stdio(), [], []).verdict == UNKNOWN
-    assert judge(stdio(), [], [], against=["a and b"]).reason == CONTRADICTION
-    assert judge(stdio(), [Ran("PP")], [], against=["a and b"]).notes == ("a and b",)
+    assert judge(stdio(), [], [], against=[Contradiction("a and b", CONTRADICTION)]).reason == CONTRADICTION
+    assert judge(stdio(), [Ran("PP")], [], against=[Contradiction("a and b", CONTRADICTION)]).notes == ("a and b",)
 
 
 def test_the_reason_is_that_of_the_best_reference_and_the_hardest_to_forgive():
@@ -166,12 +167,13 @@ def test_tests_that_contradict_each_other():
     def pairs(*tests: tuple[str, str]) -> list[tuple[str, Test]]:
         return [(f"visible {k}", Test(*test)) for k, test in enumerate(tests, 1)]
 
-    assert contradictions(pairs(("1\n", "2"), ("2\n", "3"), (" 1", "4")), "stdio") == [
-        "visible 1 and visible 3 ask the same and expect different answers"
-    ]
+    said = "visible 1 and visible 3 ask the same and expect different answers"
+    tests = pairs(("1\n", "2"), ("2\n", "3"), (" 1", "4"))
+    assert contradictions(tests, "stdio") == [(said, CONTRADICTION)]
+    assert contradictions(tests, "stdio", ANY) == [(said, SEVERAL)]  # two answers, and the statement takes any
     assert not contradictions(pairs(("1\n", "2"), ("1", "2\n"), ("1", "2.0")), "stdio")
 
-    def asserts(*texts: str) -> list[str]:
+    def asserts(*texts: str) -> list[Contradiction]:
         return contradictions(pairs(*((text, "") for text in texts)), "assert")
 
     assert asserts("assert f(1) == 2", "assert  f( 1 )==3")

@@ -136,8 +136,8 @@ class TaskSet:
     tasks: str = setting("code_contests", "toy, code_contests, mbpp-bundle, or your own .jsonl or .parquet (default: "
                          "code_contests)", metavar="NAME|FILE")  # fmt: skip
     revision: str | None = setting(None, "of the data set on the hub (default: the pinned one)")
-    splits: list[str] | None = setting(None, "of the data set, such as train (default: test,valid of code_contests, all "
-                                       "of MBPP)", names, metavar="LIST")  # fmt: skip
+    splits: list[str] | None = setting(None, "of the data set, such as train (default: of code_contests test,valid; "
+                                       "of MBPP all)", names, metavar="LIST")  # fmt: skip
     bundle: int = setting(5, "functions a task of mbpp-bundle (default: 5)", count(1))
 
 

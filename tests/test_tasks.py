@@ -286,7 +286,7 @@ def test_what_config_json_holds_of_a_set():
     next(stream)
     assert json.loads(json.dumps(stream.about.row())) == {
         "source": "toy", "revision": None, "licence": "Apache-2.0", "tasks": 3, "left_out": {}, "notes": [],
-        "overlap": {"tests": 0, "tasks": 0}, "repaired_statements": 0, "median_rating": None,
+        "overlap": {"tests": 0, "tasks": 0}, "repaired_statements": 0, "median_rating": None, "without_reference": [],
     }  # fmt: skip
 
 

@@ -33,6 +33,7 @@ def config(**changes: Any) -> dict[str, Any]:
         "plan": {
             "limit": None, "base_samples": 8, "band": "all", "arms": list(ARMS), "rounds": 3, "noise_runs": 0,
             "full_budget": False, "margin": None, "predict": None, "only_passable": False,
+            "seeds": None,
         },
         "free": {}, "versions": {}, "data": {}, "server": {}, "tier": "full", "rules": "", "grades": "attempts",
         "plan_digest": None, "started": 0.0, "ended": 0.0, "price": None, "dry_run": False,

@@ -22,6 +22,8 @@ from figures.plan import make_plan, plan_digest
 from figures.said import kept_grades
 from measure import measure
 from telling import ahead, beside, words
+from telling.curves import area
+from telling.text import plan_text, text
 from tests.support.lay_out import attempt, base, config, names, run
 
 HEAD = """# What is said of results, and when
@@ -252,6 +254,8 @@ of_plan = [
           [planned(nothing, settings={"margin": 3.0})], [planned(nothing, settings={"margin": 5.0})]),
     entry(why, "changed since the plan was written", "a setting of the plan has grown or changed",
           [planned(nothing, settings={"limit": 3})], [planned(nothing)]),
+    entry(why, "whose verdict is drawn from all together", "`--seeds` of two or more",
+          [case(60, 0, 6, seeds=2)], [case(60, 0, 6, seeds=1)]),
     entry(why, "the run is not finished", "the base group or an arm owes an attempt",
           [case(60, 0, 6, owed=True)], [case(60, 0, 6)]),
 ]  # fmt: skip
@@ -598,6 +602,48 @@ of_hills = [
 ]  # fmt: skip
 
 
+def area_of(rows: Rows) -> str:
+    return area(hill(*map(list, zip(*rows, strict=True)))["auc"]["pooled"])
+
+
+of_hills += [
+    entry(area_of, "not estimable (", "an AUC without both passes and fails", [rising(0)], [rising(1)]),
+    entry(area_of, "(no interval)", "an AUC of so few that it has no interval", [[(0.1, False, "a"), (0.9, True, "a")]],
+          [rising(2)]),
+]  # fmt: skip
+
+
+# ── lines of the report between its tables ───────────────────────────────────────────────────────────────────────────
+
+
+def told(r: Any) -> str:
+    """The text of a report, its lines joined, tables and all."""
+    return " ".join(text(r, width=10_000).split("\n"))
+
+
+def published(results: Any) -> Any:
+    return report.filled({key: results[key] for key in ("arms", "seed", "p0_histogram", "budget", "deltas", "noise",
+                                                         "tasks", "all_fail", "model")})  # fmt: skip
+
+
+def by_samples(metric: bool) -> Callable[[], Any]:
+    return two_rounds(STOPPED, full_budget=True, tasks="mbpp-bundle", as_published=metric)
+
+
+of_text = [
+    entry(told, "Tasks by passes in their base group", "a task has its whole base group",
+          [made()], [made(p0_histogram=[0, 0])]),
+    entry(told, "secondary: no verdict is drawn from them", "the plan judges by samples", [by_samples(True)],
+          [by_samples(False)]),
+    entry(told, "only: rescued by this arm alone", "an arm is compared with resample",
+          [quick(TWO)], [quick({"resample": {}})]),
+    entry(told, "Can a search climb this fitness", "no calibration, of a run folder",
+          [made()], [made(dry_run=True), made(identity={}), lambda: published(case(40, 4, 4, 4)())]),
+    entry(told, "Published figures alone", "a file that has no other", [lambda: published(case(40, 4, 4, 4)())],
+          [made()]),
+]  # fmt: skip
+
+
 # ── several runs ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -690,7 +736,48 @@ def power_line(found: Any) -> str:
 
 
 TWO_ARMS = ["resample", "star"]
+
+
+def plan_lines(**changes: Any) -> Callable[[], Any]:
+    def build() -> Any:
+        conf = config(**{key: value for key, value in changes.items() if key not in ("apart", "audit", "price")})
+        conf |= {"apart": changes.get("apart", {}), "price": changes.get("price")}
+        conf["server"] = {"model": "a/model", "facts": [], "warnings": []}
+        conf["data"] = {"asked": 4, "tasks": 9, "source": "mine", "revision": None, "median_rating": None,
+                        "left_out": {}, "notes": [], "prompt_characters": 600}  # fmt: skip
+        conf["data"]["audit"] = changes.get("audit")
+        return conf, make_plan(conf, 4)
+
+    return build
+
+
+def plan_said(found: Any) -> str:
+    return plan_text(*found)
+
+
+def given(rollouts: str | None) -> Callable[[], Any]:
+    def build() -> Any:
+        conf, plan = plan_lines()()
+        return {**conf, "identity": {**conf["identity"], "rollouts": rollouts}}, plan
+
+    return build
+
+
+SHOWN = {"hint": {"file": None, "sha256": "", "needs": ["reference"]}}
 of_a_plan = [
+    entry(plan_said, "calls: at most", "always", [plan_lines()], ALWAYS),
+    entry(plan_said, "what is not sent", "always", [plan_lines()], ALWAYS),
+    entry(plan_said, " usd", "`--price`", [plan_lines(price=[1.0, 2.0])], [plan_lines()]),
+    entry(plan_said, "predicted, in points against resample", "`--predict`",
+          [plan_lines(predict={"ring": 3.0})], [plan_lines()]),
+    entry(plan_said, "the arms are given passable ones alone", "an audit, and `--only-passable`",
+          [plan_lines(audit={"passable": 3}, only_passable=True)], [plan_lines(audit={"passable": 3})]),
+    entry(plan_said, "told apart, its rows are marked hinted", "an arm that is shown references",
+          [plan_lines(apart=SHOWN)], [plan_lines(apart={"mine": {**SHOWN["hint"], "needs": []}})]),
+    entry(plan_said, "none is asked for", "`--rollouts`", [given("rollouts.jsonl")], [given(None)]),
+    entry(plan_said, "the departures that change a number", "`--as-published`",
+          [plan_lines(as_published=True)], [plan_lines()]),
+    entry(rule_text, "The verdict is drawn from 2 runs", "`--seeds` of two or more", [rule(seeds=2)], [rule(seeds=1)]),
     entry(rule_text, "Holm-adjusted over", "an arm and resample are played", [rule(arms=TWO_ARMS)],
           [rule(arms=["resample"]), rule(arms=["star"])]),
     entry(rule_text, "Nothing is compared: that takes", "they are not", [rule(arms=["star"])], [rule(arms=TWO_ARMS)]),
@@ -720,6 +807,7 @@ LIST: dict[str, list[Entry]] = {
     "Predictions": of_predictions,
     "What the samples brought": of_rescues,
     "Rates a sample": of_rates,
+    "Between the tables": of_text,
     "Warnings": of_warnings,
     "The audit": of_audit,
     "What it cost": of_cost,

@@ -248,9 +248,10 @@ def tell(args: Args, folder: Folder) -> None:
     told = partial(text, results, calibration=calibration, folder=shlex.quote(str(folder.path)))
     say(dumps(results, indent=1) if args.json else told(colour=wants_colour()))
     folder.write_json("results.json", results)
-    good, apart = rescued(passing, cards, config, results, folder.checks())
+    rows_of = partial(rescued, passing, cards, config, results)
+    good = rows_of(folder.checks())
     folder.write("rescued.jsonl", good)
-    folder.write("rescued-unverified.jsonl", apart)
+    folder.write("rescued-unverified.jsonl", rows_of(folder.checks(), apart=True))
     folder.write("report.txt", told() + "\n")
     with busy("making the page"):
         folder.write("report.html", page(results, attempts(), cards, config, calibration))

@@ -198,13 +198,17 @@ def rescued(
     config: Config,
     results: Mapping[str, Any],
     checks: Iterable[Row] = (),
-) -> tuple[str, str]:
-    """rescued.jsonl and rescued-unverified.jsonl: a line for each distinct passing program of the arms, by task, arm,
-    round, particle. The second holds those that fail a spare test, with the test, or are marked."""
+    apart: bool = False,
+) -> str:
+    """rescued.jsonl: a line for each distinct passing program of the arms, by task, arm, round, particle.
+
+    apart: rescued-unverified.jsonl, those that fail a spare test of their task, with the test, or are marked.
+    """
     run = Run(config, {task.id: task for task in cards}, list(passing), results, verified(checks))
-    good = [rescue(program) for program in distinct(run.programs())]
-    apart = [{**rescue(one), "failed_test": one.checked.failed} for one in distinct(run.programs(apart=True))]
-    return "".join(dumps(row) + "\n" for row in good), "".join(dumps(row) + "\n" for row in apart)
+    rows = []
+    for program in distinct(run.programs(apart=apart)):
+        rows.append({**rescue(program), **({"failed_test": program.checked.failed} if apart else {})})
+    return "".join(dumps(row) + "\n" for row in rows)
 
 
 def rescue(program: Program) -> Rescue:

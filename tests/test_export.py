@@ -159,9 +159,7 @@ def test_what_run_writes_and_the_format_rows_are_the_same(two, tmp_path):
 
     of = Run.read(two[0])
     exported(tmp_path / "x", "--out", two[0], "--format", "rows")
-    assert (tmp_path / "x" / "train.jsonl").read_text() == rescued(
-        of.passing, of.cards.values(), of.config, of.results
-    )[0]
+    assert (tmp_path / "x" / "train.jsonl").read_text() == rescued(of.passing, of.cards.values(), of.config, of.results)
 
 
 def test_a_pair_is_a_pass_and_a_failure_of_one_task_the_models_own_first(two, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,8 @@ def told(out: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Any]:
     folder = Folder(out)
     results = measure(folder.attempts(), folder.config, folder.cards(), folder.checks())
     passing = [one for one in folder.attempts() if one.passed]
-    files = rescued(passing, folder.cards(), folder.config, results, folder.checks())
+    of = partial(rescued, passing, list(folder.cards()), folder.config, results)
+    files = [of(folder.checks(), apart) for apart in (False, True)]
     return *([json.loads(line) for line in file.splitlines()] for file in files), results
 
 
@@ -145,7 +147,9 @@ def test_programs_that_nobody_has_looked_at_are_rows_as_before():
     attempts = run(["t"], {"resample": {"t": 0}})
     task = Task("t", "t", "s", "stdio", ())
     results = measure(attempts, conf, [task])
-    good, apart = rescued([one for one in attempts if one.passed], [task], conf, results)
+    good, apart = (
+        rescued([one for one in attempts if one.passed], [task], conf, results, (), x) for x in (False, True)
+    )
     assert json.loads(good)["verified"] is False and json.loads(good)["flags"] == "" and apart == ""
     assert verified_words(results) == ""
 

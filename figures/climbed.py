@@ -37,6 +37,17 @@ def _active(table: Table, arm: str, nth: int) -> Bools:
     return use
 
 
+def _together(table: Table, nth: int) -> Bools:
+    """(tasks,) bool: every arm has finished the task, and drew this round of it with no pass of any arm before."""
+    use = table.given
+    full = all(table.ran_full(arm) for arm in table.plays)
+    for play in table.plays.values():
+        use = use & play.done & (play.drawn[:, : nth + 1] == table.particles).all(axis=1)
+        if not full:
+            use = use & ~play.passes[:, :nth].any(axis=1)
+    return use
+
+
 class _Round(NamedTuple):
     """A round on some tasks, a number a task: means over its programs."""
 
@@ -89,6 +100,8 @@ def climb(table: Table) -> dict[str, Climb]:
         for nth in range(table.rounds):
             use = _active(table, arm, nth)
             raw = _round(table, play, table.finished(arm), nth)
+            same = _together(table, nth)
+            together = _round(table, play, same, nth)
             if use.any():
                 last = nth
             rounds.append(
@@ -102,6 +115,11 @@ def climb(table: Table) -> dict[str, Climb]:
                         "tasks": int(use.sum()),
                         "arm": _climbed(_round(table, play, use, nth)),
                         "resample": _climbed(_round(table, control, use, nth)) if control else None,
+                    },
+                    "together": {
+                        "tasks": int(same.sum()),
+                        "all_visible_share": ratio(together.shown_programs, together.programs),
+                        "passed_share": ratio(together.passed, together.programs),
                     },
                 }
             )

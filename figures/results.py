@@ -307,6 +307,14 @@ class Active(TypedDict):
     resample: Climbed | None  # the control on these tasks; null for the control, or without one
 
 
+class Together(TypedDict):
+    """All arms on the same tasks: every arm has finished them, and where arms stop none has solved them before."""
+
+    tasks: int  # tasks
+    all_visible_share: float | None  # fraction of programs that pass every visible test; null without a task
+    passed_share: float | None  # fraction of programs that pass every test; null without a task
+
+
 class ClimbRound(TypedDict):
     round: int  # from 0
     programs: int  # attempts of this round on finished tasks
@@ -314,6 +322,7 @@ class ClimbRound(TypedDict):
     all_visible_share: float | None  # fraction: all_visible / programs; null without a program
     passed: int  # attempts that pass every test
     active: Active  # what is compared round by round
+    together: Together  # what can be compared between arms within a round
 
 
 class MeanInterval(TypedDict):
@@ -464,8 +473,7 @@ class Power(TypedDict):
 
 
 class Fresh(TypedDict):
-    """What fresh draws give on all tasks, and are expected to give on all-fail ones; null where nothing is foretold (no
-    base pass, no base failure, groups of one)."""
+    """What fresh draws give and are expected to give; null without a base pass or failure, and for groups of one."""
 
     n: int  # tasks with a whole base group
     all_fail: int  # tasks of them whose whole base group failed

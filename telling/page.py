@@ -305,6 +305,7 @@ def _hidden(r: Results) -> list[str]:
     if not (climb := tables.climbers(r)):
         return []
     said = "The share of programs that pass every visible test, and the share that pass every hidden test too."
+    said = f"{said} {tables.leaves(r)}".strip()
     numbers = _numbers(tables.programs(r), tables.gaps(r))
     return [_p(said), plots.hidden(climb), *map(_p, words.climb_words(r)), numbers]
 

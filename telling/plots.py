@@ -336,10 +336,9 @@ def hidden(climb: Mapping[str, Climb]) -> str:
     plot = canvas("By round: share of programs that pass every visible test, and every hidden one too", 2.5, len(climb))
     looks = _looks(climb)
     for axis, (arm, row) in zip(plot.axes, climb.items(), strict=True):
-        rounds = [x for x in row["rounds"] if x["programs"]]
-        at = [x["round"] for x in rounds]
-        shown = [100 * x["all_visible"] / x["programs"] for x in rounds]
-        whole = [100 * x["passed"] / x["programs"] for x in rounds]
+        at = [x["round"] for x in row["rounds"] if x["together"]["tasks"]]
+        rounds = [row["rounds"][nth]["together"] for nth in at]
+        shown, whole = ([100 * (x[key] or 0) for x in rounds] for key in ("all_visible_share", "passed_share"))
         colour, _ = looks[arm]
         axis.fill_between(at, whole, shown, color=colour, alpha=0.13, linewidth=0)
         axis.plot(at, shown, color=colour, marker="o", **LINE)

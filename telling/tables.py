@@ -352,17 +352,33 @@ def climbers(r: Results) -> dict[str, Climb]:
     return {arm: row for arm, row in r["climb"].items() if any(x["programs"] for x in row["rounds"])}
 
 
+def leaves(r: Results) -> str:
+    """Which tasks the figures of a round are of, where arms stop: without that, they fall by selection alone."""
+    if not any(x["together"]["tasks"] < row["rounds"][0]["together"]["tasks"] for row in r["climb"].values()
+               for x in row["rounds"]):  # fmt: skip
+        return ""
+    return (
+        "Of tasks that no arm has solved in an earlier round: fewer and harder ones from round to round, for all arms "
+        "alike, so compare arms within a round."
+    )
+
+
 def climb_in_short(r: Results) -> Table | None:
     """Shown tests against hidden ones, an arm a row: first and last rounds, for the width of a terminal."""
     last, rows = r["budget"]["R"] - 1, []
+    if any("together" not in x for row in r["climb"].values() for x in row["rounds"]):
+        return None  # an older file: its shares are each of the tasks that an arm was still at
     rounds = list(range(last + 1)) if last < 4 else [0, 1, last - 1, last]
     for arm, row in climbers(r).items():
-        at = [row["rounds"][k] for k in rounds]
-        shown = [points(x["all_visible_share"]) for x in at]
-        rows.append([arm, *shown, *(points(x["passed"] / x["programs"] if x["programs"] else None) for x in at)])
+        at = [row["rounds"][k]["together"] for k in rounds]
+        shown, hidden = ([points(x[key]) for x in at] for key in ("all_visible_share", "passed_share"))
+        rows.append([arm, *shown, *hidden])
+    if rows:
+        tasks = [f"{row['rounds'][k]['together']['tasks']:,}" for k in rounds]  # the same for every arm
+        rows.append(["tasks", *tasks, *tasks])
     head = ["% of programs", *(f"shown r{k}" for k in rounds), *(f"hidden r{k}" for k in rounds)]
     note = "shown: passes every visible test. hidden: and every hidden one. r0: round 0."
-    return table("Do the hidden tests follow the shown ones", head, rows, [note])
+    return table("Do the hidden tests follow the shown ones", head, rows, [note, leaves(r)])
 
 
 def signal(r: Results) -> Table | None:
@@ -416,9 +432,14 @@ def programs(r: Results) -> Table | None:
     for arm, row in climbers(r).items():
         for x in row["rounds"]:
             if x["programs"]:
-                shown = [x["programs"], x["all_visible"], share(x["all_visible_share"])]
-                rows.append([f"{arm}, round {x['round']}", *shown, x["passed"]])
-    return table("Programs by round", ["", "programs", "pass all visible", "share", "and all hidden"], rows)
+                same = x["together"]
+                shown = [x["programs"], x["all_visible"], share(x["all_visible_share"]), x["passed"]]
+                there = [same["tasks"], share(same["all_visible_share"]), share(same["passed_share"])]
+                rows.append([f"{arm}, round {x['round']}", *shown, *there])
+    mine = ["programs", "pass all visible", "share", "and all hidden"]
+    same_tasks = ["tasks that no arm solved before", "pass all visible there", "and all hidden there"]
+    caption = "Programs by round, on every task that the arm is still at (rescued ones leave), and on the same tasks"
+    return table(caption, ["", *mine, *same_tasks], rows)
 
 
 def gaps(r: Results) -> Table | None:

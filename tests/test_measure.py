@@ -30,6 +30,7 @@ from records import Folder
 from rows.found import rescued as rescued_rows
 from swarm import Attempt, same_program
 from tasksets.task import Task, Test, card
+from telling.tables import climb_in_short
 from telling.words import noise_words
 from tests.support import describe, planted_run
 from tests.support.lay_out import ARMS, COUNTS, attempt, base, config, hits, lay_out, names, play, published, run
@@ -510,6 +511,33 @@ def test_a_policy_that_hard_codes_the_shown_tests_is_seen_doing_it(stop: bool) -
     assert results["verdict"]["arms"]["solo"] != "better" and results["paired"]["solo"]["verdict"] != "better"
     active = [row["active"]["tasks"] for row in solo["rounds"]]
     assert active == [120] * 3 if not stop else active == sorted(active, reverse=True) and active[2] < 120
+
+
+def test_by_round_all_arms_stand_on_the_same_tasks_and_their_number_is_told() -> None:
+    """Ring solves ten tasks at once and leaves; resample stays there, where every program passes the visible tests.
+    Each arm's own programs of round 1 say "resample 25%, ring 0%": of tasks that ring has left."""
+    tasks = names(40)
+    attempts = run(tasks, {"resample": {}, "ring": dict.fromkeys(tasks[:10], 0)})
+    shown = {"visible_tests": "PPPPP", "visible_passed": 5, "fitness": 1.0, "hidden_tests": "WWWW"}
+    attempts = [
+        replace(a, **shown) if a.arm == "resample" and a.task_id in tasks[:10] and a.round else a for a in attempts
+    ]
+    results = measure(attempts, config(arms=["resample", "ring"]))
+    first, second, _ = results["climb"]["resample"]["rounds"]
+    assert second["all_visible_share"] == 0.25  # of the arm's own programs, as published
+    assert (first["together"]["tasks"], second["together"]["tasks"]) == (40, 30)
+    assert [results["climb"][arm]["rounds"][1]["together"]["all_visible_share"] for arm in ("resample", "ring")] == [
+        0,
+        0,
+    ]
+    told = climb_in_short(results)
+    assert told is not None and list(told.rows[-1]) == ["tasks", "40", "30", "30", "40", "30", "30"]
+    assert [row[2] for row in told.rows[:-1]] == ["0.0", "0.0"]
+    assert any("fewer and harder ones from round to round" in note for note in told.notes)
+    full = measure(run(tasks, {"resample": {}, "ring": dict.fromkeys(tasks[:10], 0)}, stop=False),
+                   config(arms=["resample", "ring"], full_budget=True))  # fmt: skip
+    whole = climb_in_short(full)
+    assert whole is not None and list(whole.rows[-1][1:4]) == ["40"] * 3 and "" in whole.notes
 
 
 def test_a_true_climb_leaves_no_gap() -> None:

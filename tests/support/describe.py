@@ -64,10 +64,10 @@ class Key(NamedTuple):
 
 
 class Types:
-    """The classes and aliases of one source file."""
+    """The classes and aliases of a source file, or of several as if they were one."""
 
-    def __init__(self, path: Path) -> None:
-        text = path.read_text(encoding="utf-8")
+    def __init__(self, *paths: Path) -> None:
+        text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
         tree = ast.parse(text)
         tokens = tokenize.generate_tokens(StringIO(text).readline)
         comments = [token for token in tokens if token.type == tokenize.COMMENT]
@@ -138,7 +138,7 @@ class Types:
         return "object" if name in self.classes else names.get(name, "text" if name in self.aliases else name)
 
 
-RESULTS = Types(ROOT / "figures" / "results.py")
+RESULTS = Types(ROOT / "figures" / "results.py", ROOT / "figures" / "costs.py")
 FILES = {
     "results.json": (RESULTS, "Results"),
     "attempts.jsonl": (Types(ROOT / "swarm.py"), "Attempt"),

@@ -188,8 +188,12 @@ class _Grader:
         return waiting
 
     def close(self) -> None:
-        """It ends when its input does."""
+        """It ends when its input does. Whoever is writing to it is let finish, and told if that takes long."""
+        if not self._writing.acquire(timeout=1.0):
+            self.process.kill()
+            self._writing.acquire()
         self.stdin.close()
+        self._writing.release()
         try:
             self.process.wait(5.0)
         except subprocess.TimeoutExpired:

@@ -122,9 +122,9 @@ class _Server:
                     self.room.acquire()
                     self.loop.call_soon_threadsafe(self.take, *self.understood(line))
             self.loop.call_soon_threadsafe(self.ended.set)
-        except RuntimeError:
+        except Exception as why:
             if not self.loop.is_closed():  # else it has ended, and nobody waits for this
-                raise
+                self.loop.call_soon_threadsafe(self.fail, f"the grader broke: {type(why).__name__}: {why}")
 
     def understood(self, line: bytes) -> tuple[object, str, Task | dict[str, str]]:
         """The id, the reply and its task, or what to answer instead."""
@@ -142,6 +142,10 @@ class _Server:
             return number, "", {"bad": str(why)}
         except (ValueError, RecursionError) as why:
             return number, "", {"bad": f"a line is not JSON: {why}"}
+        except (
+            Exception
+        ) as why:  # of all that a line may be, what nobody thought of: it is named, and the next one read
+            return number, "", {"bad": f"a line cannot be read ({type(why).__name__}: {why})"}
 
     # ── in the event loop ────────────────────────────────────────────────────────────────────────────────────────────
     def take(self, number: object, reply: str, task: Task | dict[str, str]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import difflib
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -19,7 +18,7 @@ from typing import NoReturn
 from faults import TaskError
 from grading import asserts
 from tasksets.hub import not_on_a_hub, parquet_cells
-from tasksets.task import About, Options, Task, Test, in_words, parse, unseen
+from tasksets.task import SECONDS, About, Options, Task, Test, in_words, parse, unseen
 
 _NAMED = 10  # wrong rows, beside their number
 REQUIRED = ("id", "statement", "kind", "visible", "hidden")
@@ -186,9 +185,9 @@ def _task(row: object, where: str, options: Options) -> Task:
         wrong("tags", f"must be an object of text to text, not {_shown(tags)}")
     timeout = row.get("timeout")
     if timeout is not None and (
-        isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0.01 <= timeout < math.inf
+        isinstance(timeout, bool) or not isinstance(timeout, int | float) or not SECONDS[0] <= timeout <= SECONDS[1]
     ):
-        wrong("timeout", f"must be CPU seconds, 0.01 or more, not {_shown(timeout)}")
+        wrong("timeout", f"must be CPU seconds, 0.01 or more and a day at most, not {_shown(timeout)}")
 
     def tests(name: str, source: str) -> tuple[Test, ...]:
         value = row.get(name, [])

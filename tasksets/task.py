@@ -22,6 +22,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 KINDS = ("stdio", "assert", "sql")
+SECONDS = (0.01, 86_400.0)  # least and most CPU seconds that a test may be given: a clock tick, a day
 
 
 class Test(NamedTuple):

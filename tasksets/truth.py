@@ -18,11 +18,10 @@ Left out: the statement, reference, spare tests and tags; where each test came f
 from __future__ import annotations
 
 import json
-import math
 from typing import Any, NoReturn
 
 from faults import TaskError
-from tasksets.task import Task, Test
+from tasksets.task import SECONDS, Task, Test
 
 VERSION = 1  # goes up when an older reader could read a text wrongly
 KINDS = ("stdio", "assert")
@@ -64,9 +63,9 @@ def loads(text: str) -> Task:
         _wrong(f"functions: must be a list of names, not {functions!r:.60}")
     timeout = truth.get("timeout")
     if timeout is not None and (
-        isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf
+        isinstance(timeout, bool) or not isinstance(timeout, int | float) or not SECONDS[0] <= timeout <= SECONDS[1]
     ):
-        _wrong(f"timeout: must be CPU seconds, more than 0, not {timeout!r:.60}")
+        _wrong(f"timeout: must be CPU seconds, 0.01 or more and a day at most, not {timeout!r:.60}")
     for name in ("id", "setup", "prelude"):
         if not isinstance(truth.get(name, ""), str):
             _wrong(f"{name}: must be text, not {truth[name]!r:.60}")

@@ -115,6 +115,8 @@ BAD = {
     '{"kind": "sql", "tests": ["SELECT 1"]}': "kind",
     '{"kind": "stdio", "tests": [["1"]]}': "test 1",
     '{"kind": "stdio", "tests": [["1", "2"]], "typo": 1}': "typo",
+    '{"kind": "stdio", "tests": [["1", "2"]], "timeout": 1e20}': "a day at most",
+    '{"kind": "stdio", "tests": [["1", "2"]], "timeout": %s}' % ("9" * 400): "a day at most",
     '{"kind": "assert", "tests": ["f(1) == 2"]}': "assert",
     "[" * 100_000: "JSON",
 }

@@ -946,6 +946,7 @@ def test_parquet_rows_of_your_own(tmp_path):
         ({"timeout": 0}, "timeout", "CPU seconds, 0.01 or more"),
         ({"timeout": 1e-9}, "timeout", "CPU seconds, 0.01 or more"),
         ({"timeout": True}, "timeout", "CPU seconds, 0.01 or more"),
+        ({"timeout": 1e20}, "timeout", "a day at most"),
         ({"timeout": "6"}, "timeout", "CPU seconds, 0.01 or more"),
         ({"timeout": float("nan")}, "timeout", "CPU seconds, 0.01 or more"),
         ({"timeout": float("inf")}, "timeout", "CPU seconds, 0.01 or more"),

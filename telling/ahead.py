@@ -16,17 +16,21 @@ from typing import Any
 from figures.foretold import Chances, SoFar
 from figures.numbers import in_points, of, points
 from telling import words
+from telling.beside import TELLS_NOTHING
 
 
 def power_line(plan: Mapping[str, Any], held: SoFar | None) -> str:
     """The chance to see a difference of the margin."""
     if held and held.found and held.chances:
         found = held.found
-        rescue, ends = words.share(float(found.rescue[-1])), words.within(found.rescue_interval[:, -1].tolist())
-        return (
-            f"power, by the base group so far ({of(found.failed, found.n, 'task')} all-fail; {len(found.rescue)} more "
-            f"fresh draws are expected to find a program on {rescue} {ends} of those): {_seen(held, held.chances)}"
-        )
+        low, high = found.rescue_interval[:, -1].tolist()
+        if high - low <= TELLS_NOTHING:
+            rescue, ends = words.share(float(found.rescue[-1])), words.within([low, high])
+            return (
+                f"power, by the base group so far ({of(found.failed, found.n, 'task')} all-fail; {len(found.rescue)} "
+                f"more fresh draws are expected to find a program on {rescue} {ends} of those): "
+                f"{_seen(held, held.chances)}"
+            )
     powers = " / ".join(words.share(plan["power"][key]["power_holm"]) for key in ("all", "half", "quarter"))
     effect, assumed, *_ = plan["power_assumes"].split("; ")
     return f"power to see {effect}, assuming {assumed}, if all / half / a quarter of the tasks are all-fail: {powers}"

@@ -16,6 +16,8 @@ from figures.plan import CONTROL
 from figures.results import Results
 from telling.words import CONFIDENCE, p_text, within
 
+TELLS_NOTHING = 0.5  # width of an interval of a share, above which the share is not told
+
 
 def watched_words(r: Results) -> str:
     """What holds however often a run was looked at on the way; empty where the fixed verdict does, or the plan does not
@@ -48,6 +50,11 @@ def fresh_words(r: Results) -> str:
     if not found or r["band"] != "all" or found["rescue"][-1] is None or not found["all_fail"]:
         return ""
     n, (lo, hi) = found["all_fail"], found["rescue_interval"][-1]
+    if (hi or 0) - (lo or 0) > TELLS_NOTHING:
+        return (
+            f"What {plural(r['budget']['B'], 'more fresh draw')} would find cannot be told from so few base groups: "
+            f"anything from {points(lo)} to {points(hi)}% of the all-fail tasks."
+        )
     doubt = (
         f" The base group is not spread as is assumed (p {p_text(found['fits_p'])}), so this is rough."
         if found["fits_p"] is not None and found["fits_p"] < 0.05

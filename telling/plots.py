@@ -285,14 +285,14 @@ def one_axis(r: Results) -> str:
     drawn = [(k, 100 * (x or 0)) for k, x, _, _ in known]
     band = [(k, 100 * (lo or 0), 100 * (hi or 0)) for k, _, lo, hi in known]
     at, low, high = zip(*band, strict=True)
-    axis.fill_between(at, low, high, color=ACCENT, alpha=0.13, linewidth=0)
-    axis.plot(*zip(*drawn[:group], strict=True), color=ACCENT, label="base group, as drawn", linewidth=1.8)
+    axis.fill_between(at, low, high, color=INK, alpha=0.08, linewidth=0)
+    axis.plot(*zip(*drawn[:group], strict=True), color=INK, label="base group, as drawn", linewidth=1.8)
     dashes: dict[str, Any] = {
         "linewidth": 1.8,
         "linestyle": (0, (4, 2)),
         "label": f"fresh draws, expected ({CONFIDENCE} band)",
     }
-    axis.plot(*zip(*drawn[group - 1 :], strict=True), color=ACCENT, **dashes)
+    axis.plot(*zip(*drawn[group - 1 :], strict=True), color=INK, **dashes)
     failed = found["all_fail"] / found["n"]
     for arm, row in curves.items():
         rows = [(group, 100 * (1 - failed))]

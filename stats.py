@@ -403,7 +403,8 @@ def power_paired(n: int, effect: float, discordance: float, alpha: float = 0.05)
     if n < 0 or n != int(n):
         raise ValueError("n must be a whole number of tasks, >= 0")
     psi = _discordance(discordance, effect)
-    m = np.arange(int(n) + 1)
+    reach = 10 * np.sqrt(n * psi * (1 - psi)) + 50  # beyond it lies less than 1e-20, by Bernstein's inequality
+    m = np.arange(max(int(n * psi - reach), 0), min(int(n * psi + reach), int(n)) + 1)
     most = _mcnemar_most(m, inside(alpha, "alpha"))
     if psi == 0 or not np.any(most >= 0):
         return 0.0

@@ -397,6 +397,11 @@ def moved(shown: float, gap: float, hidden: float, beyond: bool = False) -> Call
     return made(climb={"star": {"moved": {"n": 40, **part}, "against_resample": part if beyond else None}})
 
 
+def checks(**counts: int) -> Callable[[], Any]:
+    found = {"programs": 3, "verified": 2, "without_spare_tests": 1, "failed": 0, "marked": 0, "disputed_tests": 0}
+    return made(verified={**found, **counts})
+
+
 of_rescues = [
     entry(words.pooled_words, "Rescued by at least one of", "some task is finished by an arm",
           [made()], [brought(n=0)]),
@@ -404,6 +409,12 @@ of_rescues = [
           [brought(arms_alone__rescued=3)], [made()]),
     entry(words.pooled_words, "some run still owes attempts", "on a task of these something is owed",
           [brought(incomplete_tasks=1)], [brought(incomplete_tasks=0)]),
+    entry(words.verified_words, "pass every spare test of their task", "a rescued program was looked at",
+          [checks(programs=1)], [checks(programs=0)]),
+    entry(words.verified_words, "kept apart in rescued-unverified.jsonl", "one fails a spare test, or knows answers by "
+          "heart", [checks(failed=1), checks(marked=1)], [checks()]),
+    entry(words.verified_words, "that the reference of the task fails as well", "some spare test",
+          [checks(disputed_tests=1)], [checks()]),
     entry(words.selector_words, "The first two base attempts disagree", "a task has two base attempts",
           [made(training_set__first_two_disagree={"n": 1, "count": 0, "share": 0.0, "wilson": [0.0, 0.8]})],
           [made(training_set__first_two_disagree={"n": 0})]),

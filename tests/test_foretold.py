@@ -14,6 +14,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import betabinom, binomtest
 
 import stats
+from bench import truths, yields
 from commands.folder import held
 from estimators.prospect import prospect
 from estimators.ratios import per_unit
@@ -246,3 +247,25 @@ def test_unknown_tokens_give_no_rate() -> None:
     assert results["efficiency"]["ring"]["per_million_tokens"] is None
     assert results["efficiency"]["ring"]["equal_tokens"] is None
     assert results["efficiency"]["resample"]["per_million_tokens"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 60, 220])
+def test_the_interval_of_rescues_a_token_holds_the_truth_where_few_are_rescued(n: int) -> None:
+    """3% rescued: percentiles of a bootstrap held it in 49, 83 and 93% of runs."""
+    rng = np.random.default_rng(n)
+    x, cost = yields.arm(rng, (1, 500_000), 0.03)
+    truth = x.mean() / cost.mean()
+    ends = np.array([per_unit(a, b)[1] for a, b in zip(*yields.arm(rng, (600, n), 0.03), strict=True)])
+    assert np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])) > 0.925
+
+
+@pytest.mark.slow
+def test_what_is_foretold_holds_the_truth() -> None:
+    rng = np.random.default_rng(2)
+    truth = truths.A_RESCUED
+    hits = []
+    for row in rng.binomial(8, rng.beta(truths.A, truths.B, size=(200, 80))):
+        lo, hi = prospect(np.bincount(row, minlength=9), 24).rescue_interval[:, -1]
+        hits.append(lo <= truth <= hi)
+    assert np.mean(hits) > 0.91

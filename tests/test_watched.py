@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom
 
+from bench import truths
 from estimators.watched import watch, wealth
 from figures.plan import make_plan, plan_digest
 from measure import measure
@@ -76,6 +77,26 @@ def test_a_verdict_once_reached_stands_whatever_follows() -> None:
 def test_it_refuses_what_it_cannot_bet_on(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         watch(**{"a": [0, 1], "b": [1, 0], **bad})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suited", [False, True], ids=["alike", "each suits other tasks"])
+def test_looked_at_every_twenty_tasks_it_errs_in_one_run_of_a_hundred_and_finds_ten_points(suited: bool) -> None:
+    rng = np.random.default_rng(11)
+    p = truths.all_fail(rng, 2000, 220)
+
+    def arm(points: float) -> Any:
+        own = truths.suited(rng, p, points) if suited else truths.better(p, points) if points else p
+        return rng.random(p.shape) < truths.rescue(own)
+
+    def ever(control: Any, arm: Any) -> tuple[Any, Any]:
+        won, lost = (np.cumsum(x & ~y, axis=1)[:, 19::20] for x, y in ((arm, control), (control, arm)))
+        return (wealth(won, lost) >= 120).any(axis=1), (wealth(lost, won) >= 120).any(axis=1)
+
+    control = rng.random(p.shape) < truths.rescue(p)
+    false = np.logical_or.reduce([side for _ in range(3) for side in ever(control, arm(0.0))])
+    assert false.mean() <= 0.014  # at most 1%, and three standard errors
+    assert ever(control, arm(0.10))[0].mean() >= 0.90
 
 
 # ── a run ────────────────────────────────────────────────────────────────────────────────────────────────────────

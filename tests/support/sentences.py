@@ -360,7 +360,11 @@ of_power = [
     entry(words.power_words, "which is luck too", "it is taken from these tasks: the near-miss band, or no base pass",
           [made(power__star__foretold_by="these tasks")], [made(power__star__foretold_by="base group")]),
     entry(beside.fresh_words, "What an arm must beat", "the base group foretells something of its all-fail tasks",
-          [expected()], [expected(rescue=[None]), expected(all_fail=0), expected(band="near-miss")]),
+          [expected(), expected(rescue_interval=[[0.0, 0.5]])],
+          [expected(rescue=[None]), expected(all_fail=0), expected(band="near-miss"),
+           expected(rescue_interval=[[0.0, 0.51]])]),
+    entry(beside.fresh_words, "cannot be told from so few base groups", "and its interval is wider than half of all",
+          [expected(rescue_interval=[[0.0, 0.51]])], [expected(rescue_interval=[[0.0, 0.5]])]),
     entry(beside.fresh_words, "so this is rough", "and the fit of the base group has p under .05",
           [expected(fits_p=0.0499)], [expected(fits_p=0.05), expected(fits_p=None)]),
     entry(words.luck_words, "picked for being large", "an arm is better or worse, and the chance to see the margin is "
@@ -800,12 +804,12 @@ of_a_plan = [
           [ahead_of(tasks=10)]),
     entry(time_line, "if each took", "and the probe's one word was timed", [ahead_of(word=0.5)], [ahead_of()]),
     entry(time_line, "more calls, by the", "attempts are there", [ahead_of(tasks=10)], [ahead_of()]),
-    entry(power_line, "assuming the two arms disagreeing", "no base group is whole", [ahead_of()],
-          [ahead_of(tasks=10)]),
+    entry(power_line, "assuming the two arms disagreeing", "no base group is whole, or too few to foretell anything",
+          [ahead_of(), ahead_of(tasks=10)], [ahead_of(tasks=11)]),
     entry(time_line, "nothing is left to ask, or next to", "less than one call is due", [ahead_of(tasks=100, arms=[])],
           [ahead_of(tasks=99, arms=[])]),
-    entry(power_line, "power, by the base group so far", "one is, and it foretells something",
-          [ahead_of(tasks=10)], [ahead_of()]),
+    entry(power_line, "power, by the base group so far", "enough are: the interval of what fresh draws find is no wider "
+          "than half of all", [ahead_of(tasks=11)], [ahead_of(), ahead_of(tasks=10)]),
 ]  # fmt: skip
 
 LIST: dict[str, list[Entry]] = {

@@ -808,8 +808,8 @@ of_a_plan = [
           [ahead_of(), ahead_of(tasks=10)], [ahead_of(tasks=11)]),
     entry(time_line, "nothing is left to ask, or next to", "less than one call is due", [ahead_of(tasks=100, arms=[])],
           [ahead_of(tasks=99, arms=[])]),
-    entry(power_line, "power, by the base group so far", "enough are: the interval of what fresh draws find is no wider "
-          "than half of all", [ahead_of(tasks=11)], [ahead_of(), ahead_of(tasks=10)]),
+    entry(power_line, "power, by the base group so far", "enough are: the interval of what fresh draws find is no "
+          "wider than half of all", [ahead_of(tasks=11)], [ahead_of(), ahead_of(tasks=10)]),
 ]  # fmt: skip
 
 LIST: dict[str, list[Entry]] = {

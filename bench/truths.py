@@ -60,7 +60,7 @@ def suited(rng: np.random.Generator, p: Chances, points: float = 0.0) -> Chances
     return odds(p, _times(points, SPREAD) * np.exp(SPREAD * rng.standard_normal(p.shape)))
 
 
-def one_sided(p: Chances, points: float) -> Chances:
+def one_sided(p: Chances, points: Any) -> Chances:
     """Rescue chances (not those of a draw): `points` more, all on tasks that 24 draws of one's own would leave."""
     found = rescue(p)
     return found + (1 - found) * points / (1 - A_RESCUED)

@@ -1,6 +1,6 @@
 """What the plan's rule says of runs whose truth is known: verdicts by truth, and the coverage of intervals.
 
-    python bench/verdicts.py [--runs 2000] [--sizes 60,220] [--noise-runs 0,2] [--only PART,...]
+    python bench/verdicts.py [--runs 2000] [--sizes 60,220] [--noise-runs 0,2] [--rows TEXT] [--only PART,...]
 
 parts: table      better, worse, equivalent, inconclusive of star, and how often any arm is better or worse
        seeds      the same of two planned seeds, pooled
@@ -30,12 +30,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import stats
 from bench import truths
 from commands.settings import Config
-from figures import compared
+from figures import compared, plan, pool
 from figures.table import Play, Table
 from swarm import Attempt
 from tests.support.lay_out import ARMS, base, config, names, play
 
 Bools = NDArray[np.bool_]
+Counts = NDArray[np.int64]
 OTHERS = ARMS[1:]
 GROUP = 8
 REST = 275 / 221.5 - 1  # tasks with a pass in their base group, for each that has none
@@ -96,11 +97,23 @@ def played(rescued: Bools, rest: int) -> Play:
     )  # fmt: skip
 
 
-def drawn(rng: np.random.Generator, rescues: Sequence[Bools], reruns: Sequence[Bools]) -> Table:
-    """A finished run as the sections see it. rescues: of resample, solo, ring, star; reruns: of resample."""
-    n = len(rescues[0])
+def beside(rng: np.random.Generator, n: int) -> Counts:
+    """Passes in their base group of the tasks that are not all-fail, where n are."""
     rest = rng.binomial(round(n * (1 + REST)), REST / (1 + REST))
-    passes = np.concatenate([np.zeros(n, dtype=np.int64), 1 + rng.choice(GROUP, size=rest, p=passes_of_the_rest())])
+    return 1 + rng.choice(GROUP, size=rest, p=passes_of_the_rest())
+
+
+def margin_by(passes: Counts, n: int) -> float:
+    """The margin in force, from the base group alone."""
+    histogram = [n, *np.bincount(passes, minlength=GROUP + 1)[1:].tolist()]
+    return plan.margin_in_force(plan.MARGIN["rescue_rate"], plan.foretold(histogram, truths.DRAWS))
+
+
+def drawn(rescues: Sequence[Bools], reruns: Sequence[Bools], others: Counts) -> Table:
+    """A finished run as the sections see it. rescues: of resample, solo, ring, star; reruns: of resample; others: base
+    passes of the tasks that are not all-fail."""
+    n, rest = len(rescues[0]), len(others)
+    passes = np.concatenate([np.zeros(n, dtype=np.int64), others])
     table = object.__new__(Table)
     table.config, table.plan = cast(Config, config(noise_runs=len(reruns))), None
     table.base_samples, table.particles, table.rounds = GROUP, 8, 3
@@ -143,7 +156,8 @@ def laid_out(table: Table) -> dict[str, str]:
 # ── truths ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 Chances = NDArray[np.float64]
-Truth = Callable[[np.random.Generator, Chances], list[Chances]]  # chances of a draw -> of a rescue, of each other arm
+# Chances of a draw, and each run's margin -> chances of a rescue, of each other arm.
+Truth = Callable[[np.random.Generator, Chances, NDArray[np.float64]], list[Chances]]
 
 
 def _same(p: Chances) -> Chances:
@@ -154,16 +168,32 @@ def _suited(rng: np.random.Generator, p: Chances, points: float = 0.0) -> Chance
     return _same(truths.suited(rng, p, points))
 
 
-AT_MARGIN = 0.0465  # half of 9.3%: where the margin in force lies on average
+@functools.cache
+def _ladder() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points of rescues, and the logarithm of what odds are multiplied with for them."""
+    points = np.linspace(0.0, 0.05, 11)
+    return points, np.log([truths._times(float(each), 0.0) for each in points])
+
+
+def _at(p: Chances, margins: NDArray[np.float64]) -> Chances:
+    """Better by each run's own margin."""
+    return _same(truths.odds(p, np.exp(np.interp(margins, *_ladder()))[:, None]))
+
+
 TRUTHS: dict[str, Truth] = {
-    "equal": lambda rng, p: [_same(p)] * 3,
-    "equal, each suits other tasks": lambda rng, p: [_suited(rng, p) for _ in range(3)],
-    "star at the margin": lambda rng, p: [_same(p), _same(p), _same(truths.better(p, AT_MARGIN))],
-    "star +5": lambda rng, p: [_same(p), _same(p), _same(truths.better(p, 0.05))],
-    "all +5": lambda rng, p: [_same(truths.better(p, 0.05))] * 3,
-    "all +5, one-sided": lambda rng, p: [truths.one_sided(p, 0.05)] * 3,
-    "star +10": lambda rng, p: [_same(p), _same(p), _same(truths.better(p, 0.10))],
-    "star finds nothing": lambda rng, p: [_same(p), _same(p), np.zeros(p.shape)],
+    "equal": lambda rng, p, margins: [_same(p)] * 3,
+    "equal, each suits other tasks": lambda rng, p, margins: [_suited(rng, p) for _ in range(3)],
+    "star at the margin": lambda rng, p, margins: [_same(p), _same(p), _at(p, margins)],
+    "star at the margin, one-sided": lambda rng, p, margins: [
+        _same(p),
+        _same(p),
+        truths.one_sided(p, margins[:, None]),
+    ],
+    "star +5": lambda rng, p, margins: [_same(p), _same(p), _same(truths.better(p, 0.05))],
+    "all +5": lambda rng, p, margins: [_same(truths.better(p, 0.05))] * 3,
+    "all +5, one-sided": lambda rng, p, margins: [truths.one_sided(p, 0.05)] * 3,
+    "star +10": lambda rng, p, margins: [_same(p), _same(p), _same(truths.better(p, 0.10))],
+    "star finds nothing": lambda rng, p, margins: [_same(p), _same(p), np.zeros(p.shape)],
 }
 HARD = (0.02, 0.03)  # rates of the control at which a dead arm was once called equivalent
 
@@ -176,26 +206,137 @@ def row(name: str, words: Sequence[dict[str, str]]) -> None:
     print(f"{name:<52} {cells}   {some[0]:6.3f} {some[1]:6.3f}", flush=True)
 
 
-def table(rng: np.random.Generator, runs: int, sizes: Sequence[int], noise_runs: Sequence[int]) -> None:
+def table(rng: np.random.Generator, runs: int, sizes: Sequence[int], noise_runs: Sequence[int], rows: str) -> None:
     for n in sizes:
         for noise in noise_runs:
             print(f"\n{n} all-fail tasks, {noise} noise runs: star {', '.join(stats.VERDICTS)}; any better, any worse")
             for name, truth in TRUTHS.items():
+                if rows not in name:
+                    continue
                 p = truths.all_fail(rng, runs, n)
-                chances = [_same(p), *truth(rng, p)]
+                others = [beside(rng, n) for _ in range(runs)]
+                margins = np.array([margin_by(each, n) for each in others])
+                chances = [_same(p), *truth(rng, p, margins)]
                 hits = [rng.random(p.shape) < chance for chance in chances]
                 again = [rng.random(p.shape) < chances[0] for _ in range(noise)]
-                tables = [drawn(rng, [hit[k] for hit in hits], [more[k] for more in again]) for k in range(runs)]
+                tables = [drawn([hit[k] for hit in hits], [more[k] for more in again], others[k]) for k in range(runs)]
                 words = [judged(each) for each in tables]
                 for each, said in list(zip(tables, words, strict=True))[: 2 if n == min(sizes) else 0]:
                     assert laid_out(each) == said, (laid_out(each), said)
                 row(name, words)
-            for rate in HARD:
+            for rate in HARD if rows in "star finds nothing" else ():
                 tables = []
                 for _ in range(runs):
                     hits = [rng.random(n) < chance for chance in (rate, rate, rate, 0.0)]
-                    tables.append(drawn(rng, hits, [rng.random(n) < rate for _ in range(noise)]))
+                    tables.append(drawn(hits, [rng.random(n) < rate for _ in range(noise)], beside(rng, n)))
                 row(f"star finds nothing, resample {rate:.0%}", [judged(each) for each in tables])
+
+
+def seeds(rng: np.random.Generator, runs: int, rows: str, tasks: int = 275) -> None:
+    """Two runs of other draws on the same tasks, each with its own base group and so its own all-fail tasks."""
+
+    def one(seed: int, p: Chances, star: Chances) -> dict[str, Any]:
+        passes = rng.binomial(GROUP, p)
+        fail = np.flatnonzero(passes == 0)
+        hits = [rng.random(len(fail)) < chance[fail] for chance in (_same(p), _same(p), _same(p), star)]
+        words = judged(drawn(hits, [], passes[passes > 0]))
+        by_task = {
+            f"t{i}": {
+                "arms": {
+                    arm: {"passes": int(hit[k]), "drawn": 24, "done": True} for arm, hit in zip(ARMS, hits, strict=True)
+                }
+            }
+            for k, i in enumerate(fail)
+        }
+        told = {"primary_metric": "rescue_rate", "margin": 0.05, "margin_asked": 0.05, "seeds": 2, "arms": words}
+        return {
+            "seed": seed, "intervals": dict.fromkeys(ARMS), "by_task": by_task, "budget": {"B": truths.DRAWS},
+            "p0_histogram": np.bincount(passes, minlength=GROUP + 1).tolist(),
+            "verdict": told | {"exploratory": [plan.one_of(2)], "against_runs": 1},
+        }  # fmt: skip
+
+    print(f"\n{tasks} tasks, two planned seeds pooled: star {', '.join(stats.VERDICTS)}; any better, any worse")
+    for name, star in {
+        "equal": _same,
+        "star at 4.65 points": lambda p: _same(truths.better(p, 0.0465)),
+        "star +5": lambda p: _same(truths.better(p, 0.05)),
+        "star +10": lambda p: _same(truths.better(p, 0.10)),
+    }.items():
+        if rows not in name:
+            continue
+        words: list[dict[str, str]] = []
+        alone: list[dict[str, str]] = []
+        covered: list[bool] = []
+        for _ in range(runs):
+            p = rng.beta(truths.A, truths.B, size=tasks)
+            pair = {str(seed): one(seed, p, star(p)) for seed in (0, 1)}
+            together = pool.pool(pair)
+            assert together["planned"]
+            words.append({arm: found["verdict"] for arm, found in together["arms"].items()})
+            alone += [each["verdict"]["arms"] for each in pair.values()]
+            lo, hi = together["arms"]["star"]["interval"]
+            covered.append(lo is not None and hi is not None and lo <= 0 <= hi)
+        row(f"{name}: together", words)
+        row(f"{name}: each by itself", alone)
+        if name == "equal":
+            print(f"  the pooled interval holds 0 in {np.mean(covered):.3f}", flush=True)
+
+
+def copies(rng: np.random.Generator, runs: int, n: int = 174, repeat: float = 0.7) -> None:
+    """Equal chances; on full budgets each later program of star is, so often, a pass of the task again."""
+    print(f"\n{n} all-fail tasks, star repeats a pass with {repeat:g}: star better, worse, at a level of .05 / 3")
+    p = truths.all_fail(rng, runs, n)
+    told: Counter[tuple[str, str]] = Counter()
+    for k in range(runs):
+        counts = []
+        for again in (0.0, repeat):
+            seen, passes, rescued = np.zeros(n, dtype=bool), np.zeros(n, dtype=int), np.zeros(n, dtype=bool)
+            for _ in range(3):
+                hit = (rng.random((n, 8)) < p[k][:, None]) | ((rng.random((n, 8)) < again) & seen[:, None])
+                passes += hit.sum(axis=1)
+                seen = rescued = rescued | hit.any(axis=1)
+            counts.append((rescued.astype(float), passes / 24))
+        for name, (a, b) in zip(("rescues", "passes per sample"), zip(*counts, strict=True), strict=True):
+            got = stats.compare_paired(a, b)
+            if got.p_value < 0.05 / 3:
+                told[name, "better" if got.delta > 0 else "worse"] += 1
+    for name in ("rescues", "passes per sample"):
+        print(f"  {name:<20} {told[name, 'better'] / runs:6.3f} {told[name, 'worse'] / runs:6.3f}", flush=True)
+
+
+def coverage() -> None:
+    """By enumeration: every pair of counts of tasks that one of two arms alone rescued."""
+    from scipy.special import gammaln, xlogy
+
+    from estimators.equivalence import error, quantile, score_ci
+
+    print("\ncoverage by enumeration, discordance to .3, every difference: least and mean; error at the margin, most")
+    for n in (20, 60, 104, 220, 400):
+        most = min(n, int(0.3 * n + 6 * np.sqrt(0.21 * n)) + 1)
+        b, a = (x.ravel() for x in np.meshgrid(np.arange(most + 1), np.arange(most + 1), indexing="ij"))
+        b, a = b[b + a <= most], a[b + a <= most]
+        ways = gammaln(n + 1) - gammaln(b + 1) - gammaln(a + 1) - gammaln(n - a - b + 1)
+        bonett = stats.bonett_price(b, a, n)
+        tango = np.array([score_ci(int(x), int(y), n, quantile(n, 0.05)) for x, y in zip(b, a, strict=True)]).T
+        seen: dict[str, list[float]] = {"Bonett-Price 95%": [], "of the test of equivalence": []}
+        for disagree in np.arange(0.01, 0.301, 0.01):
+            for delta in np.linspace(0, disagree, 11):
+                up, down = (disagree + delta) / 2, (disagree - delta) / 2
+                chance = np.exp(ways + xlogy(b, up) + xlogy(a, down) + xlogy(n - a - b, 1 - disagree))
+                for name, ends in zip(seen, ((bonett.lo, bonett.hi), (tango[0], tango[1])), strict=True):
+                    seen[name].append(float(chance[(ends[0] <= delta) & (delta <= ends[1])].sum()))
+        wrong = max(error(n, margin, quantile(n, margin), 400) for margin in (0.01, 0.02, 0.03, 0.0433, 0.05, 0.1))
+        shown = "; ".join(f"{name} {min(each):.3f}, {np.mean(each):.3f}" for name, each in seen.items())
+        print(f"  n {n:>3}: {shown}; equivalent at the margin {wrong:.4f}", flush=True)
+    print("Wilson, rates of 2% to 98%: least and mean")
+    for n in (20, 60, 104, 220, 400):
+        k = np.arange(n + 1)
+        lo, hi = stats.proportion_ci(k, np.full(n + 1, n))
+        rates = np.arange(0.02, 0.9801, 0.001)
+        ways = (gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))[:, None]
+        chance = np.exp(ways + xlogy(k[:, None], rates) + xlogy(n - k[:, None], 1 - rates))
+        held = (chance * ((lo[:, None] <= rates) & (rates <= hi[:, None]))).sum(axis=0)
+        print(f"  n {n:>3}: {held.min():.3f}, {held.mean():.3f}", flush=True)
 
 
 def main() -> None:
@@ -203,13 +344,20 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--sizes", default="60,220")
     parser.add_argument("--noise-runs", default="0,2")
+    parser.add_argument("--rows", default="", help="of table and seeds, those whose name holds this")
     parser.add_argument("--only", default="table,seeds,copies,coverage")
     args = parser.parse_args()
     sizes, parts = [int(n) for n in args.sizes.split(",")], args.only.split(",")
     rng = np.random.default_rng(11)
     memoized()
     if "table" in parts:
-        table(rng, args.runs, sizes, [int(n) for n in args.noise_runs.split(",")])
+        table(rng, args.runs, sizes, [int(n) for n in args.noise_runs.split(",")], args.rows)
+    if "seeds" in parts:
+        seeds(rng, args.runs, args.rows)
+    if "copies" in parts:
+        copies(rng, args.runs)
+    if "coverage" in parts:
+        coverage()
 
 
 if __name__ == "__main__":

@@ -282,26 +282,52 @@ def seeds(rng: np.random.Generator, runs: int, rows: str, tasks: int = 275) -> N
             print(f"  the pooled interval holds 0 in {np.mean(covered):.3f}", flush=True)
 
 
-def copies(rng: np.random.Generator, runs: int, n: int = 174, repeat: float = 0.7) -> None:
-    """Equal chances; on full budgets each later program of star is, so often, a pass of the task again."""
-    print(f"\n{n} all-fail tasks, star repeats a pass with {repeat:g}: star better, worse, at a level of .05 / 3")
-    p = truths.all_fail(rng, runs, n)
-    told: Counter[tuple[str, str]] = Counter()
-    for k in range(runs):
-        counts = []
-        for again in (0.0, repeat):
-            seen, passes, rescued = np.zeros(n, dtype=bool), np.zeros(n, dtype=int), np.zeros(n, dtype=bool)
-            for _ in range(3):
-                hit = (rng.random((n, 8)) < p[k][:, None]) | ((rng.random((n, 8)) < again) & seen[:, None])
-                passes += hit.sum(axis=1)
-                seen = rescued = rescued | hit.any(axis=1)
-            counts.append((rescued.astype(float), passes / 24))
-        for name, (a, b) in zip(("rescues", "passes per sample"), zip(*counts, strict=True), strict=True):
-            got = stats.compare_paired(a, b)
-            if got.p_value < 0.05 / 3:
-                told[name, "better" if got.delta > 0 else "worse"] += 1
-    for name in ("rescues", "passes per sample"):
-        print(f"  {name:<20} {told[name, 'better'] / runs:6.3f} {told[name, 'worse'] / runs:6.3f}", flush=True)
+def full_budgets(
+    rng: np.random.Generator, p: Chances, times: float, repeat: float, altered: float
+) -> dict[str, NDArray[np.float64]]:
+    """Metric -> values a task of an arm on its full budget. From the second round on odds are multiplied; a program
+    repeats a pass of its task, if there is one, with chance `repeat`, and alters its text as it does with `altered`."""
+    n = len(p)
+    passes, fresh = np.zeros((n, 3), dtype=int), np.zeros(n, dtype=int)
+    for r in range(3):
+        seen = passes.sum(axis=1) > 0
+        own = rng.random((n, 8)) < truths.odds(p, times if r else 1.0)[:, None]
+        again = (rng.random((n, 8)) < repeat) & seen[:, None]
+        passes[:, r] = (own | again).sum(axis=1)
+        fresh += np.where(again, rng.random((n, 8)) < altered, own).sum(axis=1)
+    hit = passes > 0
+    found, first = hit.any(axis=1), hit.argmax(axis=1)
+    at_first = passes[np.arange(n), first]
+    before = first * 8 + (8 - at_first) / (at_first + 1)  # draws that failed, on average over the order of a round
+    return {
+        "rescues": found.astype(float),
+        "draws up to the first pass": np.where(found, 1 - before / 24, 0.0),
+        "passes of the first round with one": np.where(found, at_first / 24, 0.0),
+        "distinct programs that pass": fresh / 24,
+        "passes per sample": passes.sum(axis=1) / 24,
+    }
+
+
+def copies(rng: np.random.Generator, runs: int, n: int = 174) -> None:
+    """What metrics make of copies and of a true advantage: star better, worse, at Holm's first step over three arms."""
+    print(f"\n{n} all-fail tasks, full budgets: star better, worse at a level of .05 / 3")
+    for name, how in {
+        "equal": (1.0, 0.0, 0.0),
+        "equal, repeats a pass with .7": (1.0, 0.7, 0.0),
+        "equal, repeats with .7, half of them altered": (1.0, 0.7, 0.5),
+        "odds x 3 from the second round on": (3.0, 0.0, 0.0),
+    }.items():
+        told: dict[str, list[int]] = {}
+        for p in truths.all_fail(rng, runs, n):
+            control, star = full_budgets(rng, p, 1.0, 0.0, 0.0), full_budgets(rng, p, *how)
+            for metric, a in control.items():
+                got = stats.compare_paired(a, star[metric])
+                seen = got.p_value < 0.05 / 3
+                counts = told.setdefault(metric, [0, 0])
+                counts[0] += seen and got.delta > 0
+                counts[1] += seen and got.delta < 0
+        for metric, (better, worse) in told.items():
+            print(f"  {name:<46} {metric:<36} {better / runs:6.3f} {worse / runs:6.3f}", flush=True)
 
 
 def coverage() -> None:

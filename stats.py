@@ -40,6 +40,7 @@ from estimators.parts import Interval as Interval
 from estimators.parts import proportion_ci as proportion_ci
 from estimators.parts import settled as settled
 from estimators.reruns import compare_with_runs as compare_with_runs
+from estimators.reruns import worth as worth
 from estimators.scores import Auc as Auc
 from estimators.scores import Bucket as Bucket
 from estimators.scores import auc as auc

@@ -21,16 +21,15 @@ import stats
 from figures.counted import incomplete, unfinished
 from figures.numbers import mean, rounded
 from figures.plan import (
-    ALL_RUNS,
     ALPHA,
     CONTROL,
     LEVEL,
-    against,
     foretold,
     margin_in_force,
     margins,
     one_of,
     primary_metric,
+    runs_compared,
 )
 from figures.results import Against, Clears, Noise, Paired, PerSample, StoppedRate, Verdict
 from figures.said import UNFINISHED, departures, sentence
@@ -129,8 +128,7 @@ def paired(table: Table) -> dict[str, Paired]:
 
 def decides(table: Table) -> int:
     """How many runs of the control the verdict compares with: all, where re-runs were planned for that, else one."""
-    planned = table.plan is None or table.plan.get("against") == ALL_RUNS  # an older plan names the first run
-    return len(table.control_runs) if planned and against(table.config) == ALL_RUNS else 1
+    return runs_compared(table.config, table.plan)
 
 
 def _rate_per_draw(play: Play, use: Bools) -> Floats:

@@ -23,7 +23,7 @@ import stats
 from commands.settings import Config, Settings
 from estimators.prospect import Prospect, prospect
 from figures.numbers import ratio
-from figures.plan import ALPHA, CONTROL, LEVEL, margin_in_force, margins
+from figures.plan import ALPHA, CONTROL, LEVEL, margin_in_force, margins, runs_compared
 from figures.results import Fresh, Power
 from figures.table import Table
 from swarm import Attempt
@@ -61,15 +61,16 @@ class Chances(NamedTuple):
     power_holm: tuple[float, float]
 
 
-def chances(n: int, effect: float, equal: tuple[float, float], family: int) -> Chances:
-    """equal: how often two equal arms disagree, a range. Nothing is seen on no task."""
+def chances(n: int, effect: float, equal: tuple[float, float], family: int, runs: int = 1) -> Chances:
+    """equal: how often two equal arms disagree, a range; runs: of the control, whose mean the arms are compared with.
+    Nothing is seen on no task."""
     low, high = (min(max(x, effect), 1.0) for x in (equal[0], equal[1] + effect))
 
     def power(alpha: float) -> tuple[float, float]:
-        seen = sorted(stats.power_paired(n, effect, x, alpha=alpha) for x in (low, high))
+        seen = sorted(stats.power_paired(int(n * stats.worth(runs)), effect, x, alpha=alpha) for x in (low, high))
         return seen[0], seen[1]
 
-    needed = sorted(stats.tasks_needed(effect, x) for x in (low, high))
+    needed = sorted(math.ceil(stats.tasks_needed(effect, x) / stats.worth(runs)) for x in (low, high))
     return Chances((low, high), (needed[0], needed[1]), power(ALPHA), power(ALPHA / max(family, 1)))
 
 
@@ -83,6 +84,7 @@ def power(table: Table) -> dict[str, Power]:
     """What these tasks could have shown: a true difference of the margin in the rescue rate, as a range."""
     found = foretold(table) if table.band == "all" else None
     effect = effect_of(table.config, foretold(table))
+    runs = runs_compared(table.config, table.plan)
     out: dict[str, Power] = {}
     for arm in table.others if table.controlled else []:
         control, own = table.rescues(arm)
@@ -90,7 +92,7 @@ def power(table: Table) -> dict[str, Power]:
         observed = ratio(discordant, n)
         by_base = found is not None and not math.isnan(found.apart)
         equal = tuple(found.apart_interval.tolist()) if found is not None and by_base else (observed, observed)
-        got = chances(n, effect, equal, len(table.others)) if n else None
+        got = chances(n, effect, equal, len(table.others), runs) if n else None
         out[arm] = {
             "n": n,
             "discordant": discordant,
@@ -140,4 +142,5 @@ def so_far(attempts: Iterable[Attempt], config: Config, asked: int) -> SoFar:
         return SoFar(found if due.band == "all" else None, count, wait, None, all_fail)
     low, high = found.apart_interval.tolist()
     effect = effect_of(config, found)
-    return SoFar(found, count, wait, chances(all_fail, effect, (low, high), len(due.others)), all_fail, effect)
+    told = chances(all_fail, effect, (low, high), len(due.others), runs_compared(config, None))
+    return SoFar(found, count, wait, told, all_fail, effect)

@@ -66,6 +66,12 @@ def against(config: Config) -> str:
     return ALL_RUNS if several and primary_metric(config) == "rescue_rate" else FIRST_RUN
 
 
+def runs_compared(config: Config, plan: Row | None) -> int:
+    """How many runs of the control the arms are compared with: all where the plan says so, which older ones do not."""
+    says_all = plan is None or plan.get("against") == ALL_RUNS
+    return Settings.of(config).noise_runs + 1 if says_all and against(config) == ALL_RUNS else 1
+
+
 def foretold(histogram: Sequence[int], draws: int) -> float:
     """What a fresh arm is expected to find on the all-fail tasks: the share with a pass in so many draws.
 
@@ -189,7 +195,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
         "calls": {**stages, "largest": largest} | ({"given": base} if due.rollouts else {}),
         "tokens": {"completion_largest": largest * identity["max_tokens"]},
         "power": {
-            name: _planned_power(metric, int(n_given * all_fail), margin, max(family, 1))
+            name: _planned_power(metric, int(n_given * all_fail), margin, max(family, 1), runs_compared(config, None))
             for name, all_fail in (("all", 1.0), ("half", 0.5), ("quarter", 0.25))
         },
         "power_assumes": f"a true difference of the margin, {in_points(margin)}; "
@@ -225,12 +231,13 @@ def _runs_text(runs: int) -> str:
     )
 
 
-def _planned_power(metric: str, n: int, effect: float, family: int) -> dict[str, float]:
+def _planned_power(metric: str, n: int, effect: float, family: int, runs: int) -> dict[str, float]:
     """The chance to see a true difference of the margin on n all-fail tasks: alone, and at Holm's first step."""
     out: dict[str, float] = {"tasks": n}
     for name, alpha in (("power", ALPHA), ("power_holm", ALPHA / family)):
         if metric == "rescue_rate":
-            out[name] = stats.power_paired(n, effect, max(PLAN_DISCORDANCE, effect), alpha=alpha)
+            worth = int(n * stats.worth(runs))
+            out[name] = stats.power_paired(worth, effect, max(PLAN_DISCORDANCE, effect), alpha=alpha)
         else:  # normal approximation: what spreads is a rate in steps of one sample, not a coin
             shift = effect * math.sqrt(n) / PLAN_SAMPLE_SD
             reach = NormalDist().inv_cdf(1 - alpha / 2)

@@ -224,3 +224,17 @@ def test_a_run_whose_re_runs_are_owed_has_no_verdict_by_a_plan_that_needs_them()
     conf = config(arms=["resample", "ring"], noise_runs=1)
     attempts = [a for a in run(names(20), {"resample": {}, "ring": {}}, [{}]) if (a.rerun, a.task_id) != (1, "t0003")]
     assert "the run is not finished" in measure(attempts, conf)["verdict"]["exploratory"]
+
+
+def test_re_runs_of_the_control_are_worth_tasks() -> None:
+    assert [round(stats.worth(k), 3) for k in (1, 2, 3)] == [1, 1.333, 1.5]
+    tasks = names(80)
+    attempts = run(tasks[:60], {"resample": {}, "ring": {}}, [{}, {}]) + [
+        a for t in tasks[60:] for a in base(t, passes=2)
+    ]
+    one, three = (measure(attempts, config(arms=["resample", "ring"], noise_runs=k)) for k in (0, 2))
+    low, high = three["power"]["ring"]["discordance_assumed"]
+    effect = three["power"]["ring"]["effect"]
+    want = sorted(stats.power_paired(90, effect, psi) for psi in (low, high))
+    assert three["power"]["ring"]["power"] == pytest.approx(want)
+    assert max(three["power"]["ring"]["tasks_needed"]) < max(one["power"]["ring"]["tasks_needed"])

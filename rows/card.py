@@ -15,6 +15,7 @@ from rows.columns import features
 from rows.files import suffix
 from rows.formats import columns_of, of_tasks, rewarded
 from rows.found import Choice
+from tasksets.source import splits_of
 
 LICENCES = {"CC BY 4.0": "cc-by-4.0", "Apache-2.0": "apache-2.0"}  # as a hub names them
 USES = {
@@ -121,7 +122,7 @@ def contamination(choice: Choice) -> str:
     """Which benchmarks a model trained on these rows has seen."""
     names = []
     for run in choice.runs:
-        splits = sorted({task.tags["split"] for task in run.cards.values() if task.tags.get("split")})
+        splits = sorted({split for task in run.cards.values() for split in splits_of(task)})
         names.append(f"{run.about[0]}" + (f" (splits {', '.join(splits)})" if splits else ""))
     return (
         f"The tasks are those of {', '.join(dict.fromkeys(names))}. A model that was trained on these rows has seen "

@@ -254,7 +254,7 @@ def tell(args: Args, folder: Folder) -> None:
     folder.write("rescued-unverified.jsonl", rows_of(folder.checks(), apart=True))
     folder.write("report.txt", told() + "\n")
     with busy("making the page"):
-        folder.write("report.html", page(results, attempts(), cards, config, calibration))
+        folder.write("report.html", page(results, folder.attempts(), cards, config, calibration, folder.checks()))
     note_unreadable(folder)
     point_at(folder.path / "report.html", "the report as a page")
     point_at(folder.path / "report.txt", "the report as it stands above")

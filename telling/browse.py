@@ -1,37 +1,39 @@
-"""The page's table of tasks: each with the best program of its base group and of every arm, as a JSON data block.
+"""The page's tasks: an index with what every arm did on each, and the attempts of each as a chunk beside it.
 
-    data = browsable(results, attempts, cards)       what page.html's script lays out
-    block, cut = fit(data, 4_000_000)                as text within so many bytes; cut: after how many characters
+    index = browsable(results, attempts, cards)      what page.html's script lays out, the most telling task first
+    chunks, cut = fit(index, pack, 4_000_000)        a chunk a task within so many bytes; cut: what had to give way
 
 What models and data sets wrote stands in here alone, and reaches the screen through textContent.
 
-Left out: the figures (tables.py), the page around the block (page.py), how a task looks once it is opened (page.html).
+Left out: what is in a chunk (packed.py), the figures (tables.py), the page around it (page.py), how a task looks once
+it is opened (page.js).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from figures.counted import tag_values
 from figures.plan import CONTROL
 from figures.results import ByTask, Results
-from grading.grade import LETTERS, clip
+from grading.grade import LETTERS
 from swarm import Attempt
 from tasksets.task import Task
 
-CUTS = (20_000, 8_000, 4_000, 2_500, 1_500, 800, 300, 0)  # characters of a program or statement, tried in this order
+CUTS = (20_000, 6_000, 2_500)  # characters that a text may have, tried in this order
+STATEMENT = 4_000  # characters of a statement that are searched
 TAG_COLUMNS = 2
 
 
-class _Best:
-    """The best attempt of one arm on one task, and what the arm did there beside it."""
+class _Play:
+    """What one arm did on one task."""
 
     def __init__(self) -> None:
-        self.attempt: Attempt | None = None
         self.drawn = self.passes = 0
-        self.first: int | None = None
+        self.first: int | None = None  # round of the first pass
+        self.best: Attempt | None = None
 
     def see(self, a: Attempt) -> None:
         self.drawn += 1
@@ -39,48 +41,60 @@ class _Best:
         if a.passed:
             self.first = a.round if self.first is None else min(self.first, a.round)
         key = (a.passed, a.fitness, a.hidden_passed)
-        old = self.attempt
-        if old is None or key > (old.passed, old.fitness, old.hidden_passed):
-            self.attempt = a
+        if self.best is None or key > (self.best.passed, self.best.fitness, self.best.hidden_passed):
+            self.best = a
+
+    def told(self) -> dict[str, Any]:
+        assert self.best is not None
+        return {
+            "drawn": self.drawn,
+            "passes": self.passes,
+            "first": self.first,
+            "fitness": self.best.fitness,
+            "outcome": self.best.outcome,
+        }
 
 
 def browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Task]) -> dict[str, Any]:
-    """The data block: every task with its best attempt of the base group and of each arm."""
+    """The index: every task with what its base group and each arm did."""
     arms = list(results["intervals"])
     reruns = f"{CONTROL} re-runs"
-    best: dict[str, dict[str, _Best]] = {}
-    fitness: dict[tuple[str, str], float] = {}
+    plays: dict[str, dict[str, _Play]] = {}
     for a in attempts:
-        of_task = best.setdefault(a.task_id, {})
-        fitness[a.task_id, a.slot.within_task()] = a.fitness
+        of_task = plays.setdefault(a.task_id, {})
         # Round 0 that the arms share was drawn once and belongs to each of them.
         names = arms if a.arm == "round0" and not a.rerun else [reruns if a.rerun else a.arm]
         for name in names:
-            of_task.setdefault(name, _Best()).see(a)
-    extra = sorted({name for of_task in best.values() for name in of_task} - {"base", *arms})
+            of_task.setdefault(name, _Play()).see(a)
+    extra = sorted({name for of_task in plays.values() for name in of_task} - {"base", *arms})
     order = ["base", *arms, *extra]
     known = {card.id: card for card in cards}
+    audit = results.get("audit")
+    disputed = audit["disputed"] if audit else {}
     rows = []
     labels, columns = _labels(cards)
-    for task_id in [*known, *sorted(best.keys() - known.keys())]:
-        card, of_task = known.get(task_id), best.get(task_id, {})
+    for task_id in [*known, *sorted(plays.keys() - known.keys())]:
+        card, of_task = known.get(task_id), plays.get(task_id, {})
         counted = results["by_task"][task_id]
         rows.append(
             {
                 "id": task_id,
                 "title": (card.title or task_id) if card else task_id,
-                "statement": card.statement if card else "",
                 "tags": dict(card.tags) if card else {},
                 "labels": labels.get(task_id, []),
                 "base": counted["base"],
                 "fail": counted["base"] == 0,
                 "given": any(name in of_task for name in arms),
                 "open": _is_open(counted),
-                "best": [_told(name, of_task[name], card, fitness) for name in order if of_task.get(name)],
+                "disputed": disputed.get(task_id),
+                "arms": {name: of_task[name].told() for name in order if name in of_task},
             }
         )
+    rows.sort(key=lambda row: _telling(row, arms))
     return {
-        "arms": [name for name in order if name == "base" or any(name in of_task for of_task in best.values())],
+        "arms": [name for name in order if name == "base" or any(name in of_task for of_task in plays.values())],
+        "compared": [name for name in arms if any(name in of_task for of_task in plays.values())],
+        "control": CONTROL,
         "group": results["budget"]["G"],
         "letters": {letter: name for name, letter in LETTERS.items()},
         "tags": sorted({label for of_task in labels.values() for label in of_task}),
@@ -89,48 +103,26 @@ def browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Tas
     }
 
 
+def statements(index: Mapping[str, Any], cards: Mapping[str, Task]) -> list[str]:
+    """What the words of a filter are looked for in, in the order of the index."""
+    known = [cards.get(task["id"]) for task in index["tasks"]]
+    return [card.statement[:STATEMENT] if card else "" for card in known]
+
+
+def _telling(row: Mapping[str, Any], arms: Sequence[str]) -> tuple[float, ...]:
+    """What a reader wants to see first: a task that few arms rescued, then one that all did, then the near ones."""
+    played = [play for name, play in row["arms"].items() if name in arms]
+    rescued = sum(play["passes"] > 0 for play in played)
+    nearest = max((play["fitness"] for play in played), default=0.0)
+    if rescued and rescued < len(played):
+        return 0, rescued, -sum(play["first"] or 0 for play in played)
+    return 1 if rescued else 2 if row["given"] else 3, -nearest, 0
+
+
 def _is_open(row: ByTask) -> bool:
     """Whether the task still owes attempts: of its base group, of an arm, or of a re-run."""
     plays = [*row.get("arms", {}).values(), *row.get("reruns", [])]
     return row["base"] is None or any(not play["done"] for play in plays)
-
-
-def _told(name: str, found: _Best, card: Task | None, fitness: Mapping[tuple[str, str], float]) -> dict[str, Any]:
-    """One attempt as the page tells it."""
-    a = found.attempt
-    assert a is not None
-    failed = next((i for i, letter in enumerate(a.visible_tests) if letter != LETTERS["pass"]), None)
-    first = None
-    if failed is not None and a.code is not None:
-        first = {"got": a.got}
-        if card and failed < len(card.visible):
-            test = card.visible[failed]
-            first["input"] = clip(test.input)
-            if card.kind != "assert":
-                first["expected"] = clip(test.output, a.got_start)
-
-    def shown(slot: str | None) -> list[Any] | None:
-        return [slot, fitness.get((a.task_id, slot))] if slot else None
-
-    return {
-        "arm": name,
-        "slot": a.slot.within_task(),
-        "round": a.round,
-        "first": found.first,
-        "drawn": found.drawn,
-        "passes": found.passes,
-        "outcome": a.outcome,
-        "fitness": a.fitness,
-        "visible": a.visible_tests,
-        "visible_total": a.visible_total,
-        "hidden": a.hidden_tests,
-        "hidden_total": a.hidden_total,
-        "failed": first,
-        "parent": shown(a.parent),
-        "social": shown(a.social),
-        "code": a.code,
-        "cut": 0,
-    }
 
 
 def _labels(cards: Sequence[Task]) -> tuple[dict[str, list[str]], list[str]]:
@@ -143,18 +135,34 @@ def _labels(cards: Sequence[Task]) -> tuple[dict[str, list[str]], list[str]]:
     return labels, [name for name, of_task in told.items() if len(set(of_task.values())) > 1][:TAG_COLUMNS]
 
 
-def fit(data: dict[str, Any], size: int) -> tuple[str, int | None]:
-    """The data block within `size` bytes, and after how many characters texts had to be cut (None: no text was)."""
-    written, cut = "", None
-    for limit in CUTS:
-        for task in data["tasks"]:
-            if len(task["statement"]) > limit:
-                task["statement"], cut = task["statement"][:limit], limit
-            for a in task["best"]:
-                if a["code"] is not None and len(a["code"]) > limit:
-                    a["cut"], a["code"], cut = a["cut"] or len(a["code"]), a["code"][:limit], limit
-        # Escaped `<` cannot end the script element; ASCII keeps lone surrogates out of the file's encoding.
-        written = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-        if len(written) <= size:
-            break
-    return written, cut
+def written(value: object) -> str:
+    """JSON that cannot end the script element it stands in; ASCII, since a lone surrogate has no other form."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def fit(ids: Sequence[str], pack: Callable[[str, int], str], size: int) -> tuple[dict[str, str], str]:
+    """A chunk for each task within `size` bytes, and what had to give way, in words.
+
+    pack: makes the chunk of a task with its texts cut after so many characters. Where the shortest cut is too long as
+    well, the tasks at the end of `ids` have none.
+    """
+    chunks: dict[str, str] = {}
+    for cut in CUTS:
+        chunks, left = {}, size - 2  # its braces
+        for task_id in ids:
+            chunk = pack(task_id, cut)
+            left -= len(chunk) + len(written(task_id)) + 4
+            if left < 0:
+                break
+            chunks[task_id] = chunk
+        else:
+            said = (
+                ""
+                if cut == CUTS[0]
+                else f"Programs and prompts are cut after {cut:,} characters, to keep the page small."
+            )
+            return chunks, said
+    return chunks, (
+        f"The attempts of the first {len(chunks):,} tasks are in the page, cut after {CUTS[-1]:,} characters, to keep "
+        f"it small; python run.py --show prints those of the others."
+    )

@@ -5,7 +5,7 @@ data block and reaches the screen through textContent; the policy in the page's 
 frame's own, and lets nothing be fetched. It reads aloud: plots have their numbers in tables, rows open with a key.
 
 Left out: figures (measure.py), the tables they stand in (tables.py), how they are rounded and worded (words.py) and
-drawn (plots.py), the data block (browse.py).
+drawn (plots.py), the data blocks (browse.py, packed.py), what their script makes of them (page.js).
 """
 
 from __future__ import annotations
@@ -15,20 +15,26 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from commands.settings import Config, Row, Settings
 from figures.plan import CONTROL
+from figures.regraded import graded
+from figures.replayed import rebuilt
 from figures.results import Results
 from swarm import Attempt
 from tasksets.task import Task
 from telling import beside, plots, tables, words
-from telling.browse import browsable, fit
+from telling.browse import browsable, fit, statements, written
+from telling.packed import packed, squeezed
 from telling.words import plural, share, within
 
 FRAME = Path(__file__).with_name("page.html")
-PAGE_BYTES = 4_700_000  # what the page may weigh; programs are cut to fit
+SCRIPT = Path(__file__).with_name("page.js")
+PAGE_BYTES = 7_900_000  # what the page may weigh; texts are cut to fit
 # The sections in their order: the link to each, and its heading; the frame holds that of the tasks.
 LINKS = {
     "all_fail": ("Thrown away", "What the group throws away"),
@@ -47,15 +53,19 @@ def page(
     results: Results,
     attempts: Iterable[Attempt],
     cards: Iterable[Task],
-    config: Mapping[str, Any],
+    config: Config,
     calibration: Mapping[str, Any] | None = None,
+    checks: Iterable[Row] = (),
 ) -> str:
     """report.html: one page that needs nothing else and asks nobody for anything.
 
-    attempts: walked once; of each task and arm only the best is kept, so a run of any size fits in memory. The page
-    stays under 5 MB for a run of the published size: where it would not, texts are cut, and it says so.
+    attempts: those of the file, walked once and kept without their replies; checks: the grades of a regrade, where
+    config.json names one. The page stays under 8 MB: where it would not, texts are cut, then attempts left out, and it
+    says so.
     """
-    tasks = browsable(results, attempts, list(cards))
+    cards, sent = list(cards), _by_task(attempts)
+    regrades = _by_task(graded((a for of_task in sent.values() for a in of_task), checks, config))
+    index = browsable(results, (a for of_task in regrades.values() for a in of_task), cards)
     parts = {
         "all_fail": _all_fail(results),
         "arms": _arms(results),
@@ -67,23 +77,40 @@ def page(
         "cost": _cost(results),
     }
     there = {name: "\n".join(filter(None, inside)) for name, inside in parts.items() if inside}
-    frame = FRAME.read_text(encoding="utf-8")
-    script = frame[frame.rindex("<script>") + len("<script>") : frame.rindex("</script>")]
+    frame, script = FRAME.read_text(encoding="utf-8"), SCRIPT.read_text(encoding="utf-8")
     fill = {
         "csp": f"default-src 'none'; script-src '{_csp_hash(script)}'; style-src 'unsafe-inline'; "
         "base-uri 'none'; form-action 'none'",
         "title": html.escape(words.title(results)),
-        "header": _header(results) + _nav([*there, "tasks"]),
+        "header": _header(results),
+        "nav": _nav([*there, "tasks"]),
         "sections": "\n".join(_section(name, inside) for name, inside in there.items()),
         "footer": _footer(results, config),
+        "script": script,
     }
     # A name may hold half of a character (a lone surrogate), which no encoding of the page could hold.
     fill = {name: part.encode("utf-8", "replace").decode() for name, part in fill.items()}
-    fill["data"], cut = fit(tasks, PAGE_BYTES - len(frame) - sum(len(part.encode()) for part in fill.values()))
-    fill["cut"] = (
-        "" if cut is None else f"Programs and statements are cut after {cut:,} characters, to keep the page small."
-    )
+    by_id, due = {card.id: card for card in cards}, Settings.of(config)
+    fill |= {"data": written(index), "statements": squeezed(statements(index, by_id))}
+    room = PAGE_BYTES - len(frame) - sum(len(part.encode()) for part in fill.values())
+
+    def pack(task_id: str, cut: int) -> str:
+        card = by_id.get(task_id)
+        return packed(card, regrades[task_id], rebuilt(card, sent[task_id], due) if card else {}, cut)
+
+    chunks, fill["cut"] = fit([task["id"] for task in index["tasks"] if task["id"] in sent], pack, room)
+    fill["chunks"] = written(chunks)
     return re.sub(r"\{\{(\w+)\}\}", lambda name: fill[name[1]], frame)
+
+
+def _by_task(attempts: Iterable[Attempt]) -> dict[str, list[Attempt]]:
+    """Without their replies, which the page does not hold; round by round, so that a program follows its parent."""
+    told: dict[str, list[Attempt]] = {}
+    for a in attempts:
+        told.setdefault(a.task_id, []).append(replace(a, reply="", reasoning=""))
+    for of_task in told.values():
+        of_task.sort(key=lambda a: (a.arm != "base", a.arm != "round0", a.arm, a.rerun, a.round, a.particle))
+    return told
 
 
 def simple_page(

@@ -7,8 +7,10 @@ here: every text that comes from outside carries markup that would show itself i
 from __future__ import annotations
 
 import json
+import random
 import re
-from base64 import b64encode
+import zlib
+from base64 import b64encode, b85decode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -16,11 +18,14 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 
 import measure
 import report
+from commands.settings import Settings
+from figures.replayed import rebuilt
 from records import Folder
 from swarm import Attempt
 from tasksets.task import Task, Test
@@ -46,9 +51,47 @@ def told(attempts: list[Attempt], cards: list[Task] = [], **changes: Any) -> dic
     return browse.browsable(measure.measure(attempts, config(**changes), cards), iter(attempts), cards)
 
 
+def block(text: str, name: str) -> str:
+    (inside,) = re.findall(rf'<script type="[^"]*" id="{name}">(.*?)</script>', text, re.DOTALL)
+    return inside
+
+
 def data_of(text: str) -> dict[str, Any]:
-    (block,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    return json.loads(block)
+    return json.loads(block(text, "data"))
+
+
+def opened(chunk: str) -> Any:
+    """As the browser opens it: base 85, raw deflate, JSON."""
+    return json.loads(zlib.decompress(b85decode(chunk.replace(",", "<")), -15))
+
+
+def attempts_of(text: str, task: str) -> dict[str, dict[str, Any]]:
+    """The attempts of a task by slot, with their texts and the prompt as sent put together."""
+    chunk = opened(json.loads(block(text, "chunks"))[task])
+    columns, texts, last, by_slot = chunk["columns"], chunk["texts"], 0, {}
+    for values in zip(*columns.values(), strict=True):
+        a = dict(zip(columns, values, strict=True))
+        if a["code"] is not None:
+            a["code"] = last = last + a["code"]
+        for name in ("code", "input", "expected", "got"):
+            a[name] = None if a[name] is None else texts[a[name]]
+        a["score"] = f"{a['visible'].count('P')} of {a['visible_total']}"
+        by_slot[a["slot"]] = a
+    for a in by_slot.values():
+        if a["prompt"] is None:
+            continue
+        held = {"own": by_slot.get(a["parent"]), "other": by_slot.get(a["social"])}
+
+        def part(one: int | str, held: dict[str, Any] = held) -> str:
+            if one == "problem":
+                return texts[chunk["problem"]]
+            who, _, what = str(one).partition(".")
+            return held[who][what] if what else texts[one]
+
+        a["sent"] = [
+            {"role": role, "content": "".join(map(part, parts))} for role, parts in chunk["prompts"][a["prompt"]]
+        ]
+    return by_slot
 
 
 def card(task: str, **changes: Any) -> Task:
@@ -77,7 +120,7 @@ def hostile_run() -> tuple[list[Attempt], list[Task]]:
 
 def well_formed(text: str) -> None:
     """No value that nobody can read, no address of anything, no id twice, nothing left to fill in."""
-    static = re.sub(r'<script type="application/json".*?</script>', "", text, flags=re.DOTALL)
+    static = re.sub(r'<script type="(application/json|text/plain)".*?</script>', "", text, flags=re.DOTALL)
     words = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", static, flags=re.DOTALL)
     assert not re.search(r"\b(nan|None|NaN|inf|undefined|null)\b", words), words
     assert not re.search(r"\{\{\w+\}\}(?! &amp;lt;)", static)  # HOSTILE holds one, which nobody may fill in
@@ -101,7 +144,7 @@ def test_only_the_frames_own_script_may_run_and_nothing_may_be_fetched() -> None
     well_formed(text)
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
-    assert len(scripts) == 1 and text.count("<script") == 2
+    assert len(scripts) == 1 and text.count("<script") == 4
     right = "'sha256-" + b64encode(sha256(scripts[0].encode()).digest()).decode() + "'"
     assert policy.split("; ") == [
         "default-src 'none'",
@@ -111,64 +154,123 @@ def test_only_the_frames_own_script_may_run_and_nothing_may_be_fetched() -> None
         "form-action 'none'",
     ]
     assert "innerHTML" not in text and "document.write" not in text and "insertAdjacentHTML" not in text
-    found_in_data = data_of(text)["tasks"][1]
-    assert found_in_data["title"] == HOSTILE and HOSTILE in found_in_data["best"][0]["code"]
+    assert all(task["title"] == HOSTILE for task in data_of(text)["tasks"])
+    assert all(HOSTILE in a["code"] for a in attempts_of(text, "t0001").values())
     text.encode()  # no lone surrogate is left in it
 
 
-def test_each_task_opens_to_its_best_attempts() -> None:
+def test_each_task_opens_to_all_its_attempts() -> None:
+    """And they alone are in its chunk, with what each was shown."""
     attempts = [
         *base("t", near=True),
         attempt("t", "ring", 0, 0, 0, visible="PWWWW", got="1\n"),
         attempt("t", "ring", 0, 1, 0, visible="PPWWW", got="3\n", parent="ring/0/0/0", social="ring/0/0/1"),
         attempt("t", "ring", 0, 1, 1, visible="WWWWW"),
+        attempt("t", "ring", 0, 2, 0, visible="NNNNN", code=None, outcome="context_overflow"),
         *base("u", 3),
     ]
-    found_ = told(attempts, [card("t"), card("u")], arms=["resample", "ring"])
-    t, u = found_["tasks"]
-    assert found_["arms"] == ["base", "ring"] and found_["letters"]["W"] == "wrong_answer"
+    index = told(attempts, [card("t"), card("u")], arms=["resample", "ring"])
+    t, u = index["tasks"]
+    assert index["arms"] == ["base", "ring"] and index["letters"]["W"] == "wrong_answer"
     assert (t["base"], t["fail"], t["given"], t["open"]) == (0, True, True, True)
     assert (u["base"], u["fail"], u["given"], u["open"]) == (3, False, False, False)
-    group, ring = t["best"]
-    assert group["visible"] == "PWPWP" and group["drawn"] == 8
-    assert (ring["slot"], ring["drawn"], ring["passes"], ring["first"]) == ("ring/0/1/0", 3, 0, None)
-    assert ring["parent"] == ["ring/0/0/0", 0.2] and ring["social"] == ["ring/0/0/1", None]
-    assert ring["failed"] == {"input": "2 2\n", "expected": "4\n", "got": "3\n"}
-    assert u["best"][0]["outcome"] == "pass" and u["best"][0]["failed"] is None
+    assert t["arms"]["ring"] == {"drawn": 4, "passes": 0, "first": None, "fitness": 0.4, "outcome": "wrong_answer"}
+    assert u["arms"] == {"base": {"drawn": 8, "passes": 3, "first": 0, "fitness": 1.0, "outcome": "pass"}}
+    text = filled(attempts, [card("t"), card("u")], arms=["resample", "ring"])
+    inside = attempts_of(text, "t")
+    assert len(inside) == 12 and len(attempts_of(text, "u")) == 8
+    ring = inside["ring/0/1/0"]
+    assert (ring["parent"], ring["social"], ring["visible"], ring["hidden_total"]) == (
+        "ring/0/0/0",
+        "ring/0/0/1",
+        "PPWWW",
+        4,
+    )
+    assert (ring["input"], ring["expected"], ring["got"]) == ("2 2\n", "4\n", "3\n")
+    assert ring["code"] == "print('ring', 0, 1, 0)\n" and ring["outcome"] is None  # its letters say it
+    assert inside["ring/0/2/0"]["outcome"] == "context_overflow" and inside["ring/0/2/0"]["code"] is None
+    assert ring["prompt"] is None  # made up: no prompt has the digest ""
+
+
+def test_the_most_telling_task_comes_first() -> None:
+    """One that a single arm rescued, then one that several did, all, none; nearer ones before."""
+    rescued = {"resample": {"t0002": 0, "t0003": 0}, "ring": {"t0002": 0}, "star": {"t0002": 1, "t0003": 1, "t0004": 2}}
+    attempts = [*base("t0000", 1), *run(names(6)[1:], rescued)]
+    near = attempt("t0005", "star", 0, 2, 0, visible="PPPWW")
+    attempts = [near if a.slot == near.slot else a for a in attempts]
+    ids = [task["id"] for task in told(attempts, arms=["resample", "ring", "star"])["tasks"]]
+    assert ids == ["t0004", "t0003", "t0002", "t0005", "t0001", "t0000"]
+
+
+def test_every_prompt_of_a_run_is_in_the_page_as_it_was_sent(tmp_path: Path) -> None:
+    planted_run.make(tmp_path, 3, noise_runs=1, seed=4)
+    folder = Folder(tmp_path)
+    cards = list(folder.cards())
+    results = measure.measure(folder.attempts(), folder.config, cards)
+    text = page.page(results, folder.attempts(), cards, folder.config)
+    inside = {one.id: attempts_of(text, one.id) for one in cards}
+    attempts = list(folder.attempts())
+    assert len(attempts) > 100 and sum(a.social is not None for a in attempts) > 20
+    for a in attempts:
+        row = inside[a.task_id][a.slot.within_task()]
+        assert row["code"] == a.code
+        assert sha256(json.dumps(row["sent"]).encode()).hexdigest() == a.prompt_sha
 
 
 def test_a_task_whose_re_run_owes_attempts_is_open() -> None:
     attempts = run(names(2), {"resample": {"t0001": 0}}, [{}])
     cut = [a for a in attempts if (a.task_id, a.rerun, a.round) != ("t0001", 1, 2)]
     changes = {"arms": ["resample"], "noise_runs": 1}
-    assert [t["open"] for t in told(attempts, **changes)["tasks"]] == [False, False]
-    assert [t["open"] for t in told(cut, **changes)["tasks"]] == [False, True]
+    assert not any(t["open"] for t in told(attempts, **changes)["tasks"])
+    assert [t["id"] for t in told(cut, **changes)["tasks"] if t["open"]] == ["t0001"]
 
 
 def test_a_pass_beats_any_fitness_and_its_first_round_is_told() -> None:
     attempts = run(["t"], {"ring": {"t": 1}}, stop=False)
     (t,) = told(attempts, arms=["ring"])["tasks"]
-    assert (t["best"][1]["outcome"], t["best"][1]["first"], t["best"][1]["drawn"]) == ("pass", 1, 24)
+    ring = t["arms"]["ring"]
+    assert (ring["outcome"], ring["first"], ring["drawn"]) == ("pass", 1, 24)
 
 
 def test_a_shared_round_belongs_to_every_arm() -> None:
     attempts = [*base("t"), *(attempt("t", "round0", 0, 0, i, passed=i == 3) for i in range(8))]
     (t,) = told(attempts, share_round0=True)["tasks"]
-    assert [a["arm"] for a in t["best"]] == ["base", *ARMS]
-    assert all(a["first"] == 0 and a["slot"] == "round0/0/0/3" for a in t["best"][1:])
+    assert list(t["arms"]) == ["base", *ARMS]
+    assert all(t["arms"][arm]["first"] == 0 and t["arms"][arm]["drawn"] == 8 for arm in ARMS)
+
+
+def test_texts_are_cut_until_the_chunks_fit_and_then_tasks_go_without() -> None:
+    sizes = {20_000: 900, 6_000: 500, 2_500: 300}
+    asked: list[tuple[str, int]] = []
+
+    def pack(task: str, cut: int) -> str:
+        asked.append((task, cut))
+        return "x" * sizes[cut]
+
+    ids = names(10)
+    each = len('"t0000":"",')
+    whole, said = browse.fit(ids, pack, 10 * (900 + each) + 2)
+    assert list(whole) == ids and said == "" and {cut for _, cut in asked} == {20_000}
+    cut, said = browse.fit(ids, pack, 10 * (900 + each) + 1)
+    assert list(cut) == ids and said.startswith("Programs and prompts are cut after 6,000 characters")
+    assert len(browse.written(cut)) <= 10 * (900 + each) + 1
+    few, said = browse.fit(ids, pack, 4 * (300 + each) + 2)
+    assert list(few) == ids[:4] and "first 4 tasks" in said and len(browse.written(few)) <= 4 * (300 + each) + 2
 
 
 @pytest.mark.slow
-def test_programs_are_cut_until_the_page_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    attempts = [replace(a, code="x = 1\n" * 3000) for task in names(20) for a in base(task)]
+def test_a_page_of_long_programs_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(1)
+    attempts = [replace(a, code=f"x = {rng.getrandbits(30_000)}\n" * 2) for task in names(20) for a in base(task)]
     whole = filled(attempts)
-    monkeypatch.setattr(page, "PAGE_BYTES", 260_000)
+    monkeypatch.setattr(page, "PAGE_BYTES", 900_000)
     text = filled(attempts)
-    assert len(text.encode()) <= 260_000 < len(whole.encode())
-    best = data_of(text)["tasks"][0]["best"][0]
-    assert best["cut"] == 18_000 and best["code"] == ("x = 1\n" * 3000)[: len(best["code"])]
-    assert f"Programs and statements are cut after {len(best['code']):,} characters" in text
-    assert "are cut after" not in whole
+    assert len(text.encode()) <= 900_000 < len(whole.encode())
+    chunk = opened(json.loads(block(text, "chunks"))["t0000"])
+    assert max(map(len, chunk["texts"])) == 2_500 and set(chunk["cut"].values()) == {
+        len(a.code or "") for a in attempts[:8]
+    }
+    assert "Programs and prompts are cut after 2,500 characters" in text and "are cut after" not in whole
 
 
 @pytest.mark.slow
@@ -278,7 +380,7 @@ TOLD_OTHERWISE = {
     "schema_version": "of the file, for who reads it",
     "seconds": "cost.wall_seconds, rounded as published",
     "incomplete.duplicate_lines": "a warning",
-    "by_task": "for pooling; the page's table of tasks counts the same from the attempts, best ones and all",
+    "by_task": "for pooling; the page's table of tasks counts the same from the attempts",
 }
 
 
@@ -374,6 +476,24 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return at / "report.html"
 
 
+def open_task(p: Page, i: int = 0) -> None:
+    """Click on a task, and wait until its attempts are there."""
+    p.run(f"document.querySelectorAll('.open-task')[{i}].click()")
+    p.run(
+        "(async () => { while (!document.querySelector('[role=tab]')) await new Promise((f) => setTimeout(f, 10)); })()"
+    )
+
+
+def at(p: Page) -> dict[str, str]:
+    """What the address says."""
+    pairs = [pair.split("=", 1) for pair in p.run("location.hash")[1:].split("&") if "=" in pair]
+    return {key: unquote(value) for key, value in pairs}
+
+
+def settled(p: Page) -> None:
+    p.run("new Promise((done) => setTimeout(done, 60))")
+
+
 def rows(p: Page) -> list[str]:
     return p.run("[...document.querySelectorAll('.open-task')].map((b) => b.textContent)")
 
@@ -384,6 +504,7 @@ def choose(p: Page, box: str, value: str) -> int:
         f"(() => {{ const b = document.getElementById('f-{box}'); b.value = {json.dumps(value)};"
         " b.dispatchEvent(new Event('input', { bubbles: true })); })()"
     )
+    settled(p)
     return len(rows(p))
 
 
@@ -391,7 +512,9 @@ def choose(p: Page, box: str, value: str) -> int:
 def test_no_complaint_and_no_request(browser: Browser, planted: Path) -> None:
     p = browser.open(planted)
     for button in range(3):
-        p.run(f"document.querySelectorAll('.open-task')[{button}].click()")
+        open_task(p, button)
+    settled(p)
+    assert p.run("document.querySelectorAll('[role=tabpanel]').length") == 3
     assert p.complaints() == []
     assert len(rows(p)) == 40
 
@@ -415,15 +538,23 @@ def test_filters_show_what_they_say(browser: Browser, planted: Path) -> None:
     one = rows(p)[7]
     assert choose(p, "word", one.upper()) == 1 and rows(p) == [one]
     p.run("document.querySelector('button[type=reset]').click()")
-    p.run("new Promise((done) => setTimeout(done, 50))")
+    settled(p)
     assert len(rows(p)) == 40
+    by_task = results["by_task"]
+    won = {t: [a for a, play in row.get("arms", {}).items() if play["passes"]] for t, row in by_task.items()}
+    assert choose(p, "group", "disagree") == sum(0 < len(arms) < 4 for arms in won.values()) > 0
+    choose(p, "group", "")
+    assert choose(p, "only", "star") == sum(arms == ["star"] for arms in won.values()) > 0
     assert p.complaints() == []
 
 
 @in_browser
 def test_columns_sort_both_ways(browser: Browser, planted: Path) -> None:
     p = browser.open(planted)
+    telling = rows(p)
+    p.run("document.querySelectorAll('#tasks-table thead button')[0].click()")
     first = rows(p)
+    assert first == sorted(telling) != telling
     p.run("document.querySelectorAll('#tasks-table thead button')[0].click()")
     assert rows(p) == first[::-1]
     head = "document.querySelectorAll('#tasks-table thead th')"
@@ -444,12 +575,24 @@ def test_everything_is_within_reach_of_the_keyboard(browser: Browser, planted: P
     assert p.run("document.activeElement.className") == "skip"
     p.run("document.querySelector('.open-task').focus()")
     p.press("Enter")
+    settled(p)
     assert p.run("document.activeElement.getAttribute('aria-expanded')") == "true"
     assert p.run("document.querySelectorAll('tr.inside').length") == 1
-    p.press("Tab")
-    assert p.run("document.activeElement.textContent") == "The problem"
+    stops = []
+    for _ in range(12):
+        p.press("Tab")
+        stops.append(p.run("document.activeElement.closest('.swarms') ? 'grid' : document.activeElement.textContent"))
+    assert stops[:4] == ["Copy link", "Copy id", "The problem", "grid"] and stops.count("grid") == 1  # one stop for all
+    p.run("document.querySelector('.swarms button[tabindex=\"0\"]').focus()")
+    here = p.run("document.activeElement.getAttribute('aria-label')")
+    p.press("ArrowUp")
+    above = p.run("document.activeElement.getAttribute('aria-label')")
+    assert above != here and p.run("document.querySelectorAll('.swarms > svg path').length") >= 0
     p.press("Enter")
-    assert p.run("document.activeElement.parentElement.open") is True
+    assert at(p)["attempt"].split("/")[2] == re.findall(r"round (\d+)", above)[0]
+    p.run("document.querySelector('[role=tab][aria-selected=true]').focus()")
+    p.press("ArrowLeft")
+    assert p.run("document.activeElement.textContent") == "Prompt as sent" and at(p)["view"] == "prompt"
     p.run("document.querySelector('.open-task').focus()")
     p.press("Enter")
     assert p.run("document.querySelectorAll('tr.inside').length") == 0
@@ -458,18 +601,35 @@ def test_everything_is_within_reach_of_the_keyboard(browser: Browser, planted: P
 @in_browser
 def test_everything_has_a_name_for_a_screen_reader(browser: Browser, planted: Path) -> None:
     p = browser.open(planted)
-    p.run("document.querySelectorAll('.open-task').forEach((b) => b.click())")
+    for i in range(3):
+        open_task(p, i)
+    settled(p)
     p.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     browser.call("Accessibility.enable", p.session)
     nodes = browser.call("Accessibility.getFullAXTree", p.session)["nodes"]
-    named = ("button", "combobox", "searchbox", "img", "image", "table", "link", "region", "navigation", "search")
+    named = (
+        "button",
+        "combobox",
+        "searchbox",
+        "img",
+        "image",
+        "table",
+        "link",
+        "region",
+        "navigation",
+        "search",
+        "tab",
+        "tabpanel",
+        "tablist",
+        "group",
+    )
     roles: Counter[str] = Counter()
     for node in nodes:
         role = node.get("role", {}).get("value")
         if role in named and not node.get("ignored"):
             roles[role] += 1
             assert node.get("name", {}).get("value", "").strip(), (role, node)
-    assert roles["combobox"] == 4 and roles["searchbox"] == 1 and roles["button"] > 40
+    assert roles["combobox"] == 6 and roles["searchbox"] == 1 and roles["button"] > 40
     pictures = roles["img"] + roles["image"]
     assert pictures >= 8 and roles["table"] >= 5
     assert p.run("document.documentElement.lang") == "en" and p.run("document.title")
@@ -483,11 +643,13 @@ def test_what_models_write_stays_text(browser: Browser, tmp_path: Path) -> None:
     at = tmp_path / "report.html"
     at.write_text(filled(attempts, cards, noise_runs=1, model=HOSTILE.replace("\udcff", "")))
     p = browser.open(at)
-    p.run("document.querySelectorAll('.open-task').forEach((b) => b.click())")
+    for i in range(3):
+        open_task(p, i)
+    settled(p)
     p.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert p.run("window.broken") is None and p.complaints() == []
     assert p.run("document.querySelectorAll('img').length") == 0
-    assert p.run("document.querySelectorAll('script').length") == 2
+    assert p.run("document.querySelectorAll('script').length") == 4
     assert p.run("getComputedStyle(document.body).display") == "block"
     shown = p.run("[...document.querySelectorAll('pre')].map((e) => e.textContent).join('\\n')")
     assert "<script>window.broken = 1</script>" in shown and "{{data}}" in shown
@@ -510,7 +672,7 @@ def test_even_a_page_that_was_tampered_with_runs_nothing_else(browser: Browser, 
 @pytest.mark.parametrize("dark", [False, True])
 def test_both_colour_schemes_can_be_read(browser: Browser, planted: Path, dark: bool, tmp_path: Path) -> None:
     p = browser.open(planted, dark=dark)
-    p.run("document.querySelector('.open-task').click()")
+    open_task(p)
     p.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     weak = p.run(CONTRAST)
     assert weak == []
@@ -542,5 +704,91 @@ CONTRAST = """(() => {
 @in_browser
 def test_a_narrow_screen_scrolls_tables_and_plots_but_never_the_page(browser: Browser, planted: Path) -> None:
     p = browser.open(planted, width=390, height=800)
-    p.run("document.querySelector('.open-task').click()")
+    assert p.run("document.documentElement.scrollHeight") < 6000
+    open_task(p)
+    settled(p)
     assert p.run("document.documentElement.scrollWidth") <= 390
+    beyond = p.run(
+        "[...document.querySelectorAll('#tasks *')].filter((e) => !e.closest('svg') && e.getClientRects().length"
+        " && e.getBoundingClientRect().right > 391).map((e) => e.outerHTML.slice(0, 80))"
+    )
+    assert beyond == []
+    p.run("document.querySelector('nav a[href=\"#arms\"]').click()")  # what is folded opens when it is asked for
+    settled(p)
+    assert p.run("getComputedStyle(document.querySelector('#arms figure')).display") == "block"
+    assert p.run("document.querySelector('#climb').classList.contains('folded')") is True
+
+
+@in_browser
+def test_an_address_opens_what_it_names_in_a_fresh_browser(browser: Browser, planted: Path) -> None:
+    """An attempt of a task that no filter shows, with the part of it that was on screen; and the filters, the order."""
+    attempts = [a for a in Folder(planted.parent).attempts() if a.social and a.code]
+    a = attempts[len(attempts) // 2]
+    slot = a.slot.within_task()
+    p = browser.open(planted, fragment=f"group=open&task={quote(a.task_id)}&attempt={slot}&view=prompt")
+    settled(p)
+    assert at(p)["attempt"] == slot and at(p)["task"] == a.task_id and "group" not in at(p)
+    assert p.run("document.querySelector('.swarms [aria-current]').getAttribute('aria-label')").startswith(f"{a.arm}, ")
+    told = p.run("[...document.querySelectorAll('[role=tabpanel] pre')].map((e) => e.textContent)")
+    cards = {one.id: one for one in Folder(planted.parent).cards()}
+    everything = list(Folder(planted.parent).attempts())
+    sent = rebuilt(cards[a.task_id], [b for b in everything if b.task_id == a.task_id], Settings())[a.slot]
+    assert told == [message["content"] for message in sent.messages] and sent.sha() == a.prompt_sha
+    p.run("document.querySelector('a.slot').click()")  # what it was shown, one click away
+    settled(p)
+    assert at(p)["attempt"] == a.parent
+    p = browser.open(planted, fragment="group=given&order=-star&word=queue")
+    settled(p)
+    assert (
+        at(p) == {"group": "given", "order": "-star", "word": "queue"}
+        and p.run("document.getElementById('f-word').value") == "queue"
+    )
+    assert 0 < len(rows(p)) < 40
+    p = browser.open(planted, fragment="task=no-such&attempt=star/0/0/0&order=nothing")
+    settled(p)
+    assert (
+        "There is no task no-such here" in p.run("document.getElementById('found').textContent") and len(rows(p)) == 40
+    )
+    assert p.complaints() == []
+
+
+@in_browser
+def test_what_came_of_the_neighbour_is_marked(browser: Browser, tmp_path: Path) -> None:
+    """One planted rescue: the pass keeps its own first line, takes one of the neighbour's and adds one of its own."""
+    own, other = "import sys\nmine = 1\nprint(mine)\n", "import os\ntheirs = 2\nprint(0)\n"
+    child = "import sys\n  theirs = 2\nprint(mine)\nnew = 3\n"
+    attempts = [
+        *base("t"),
+        *(attempt("t", "ring", 0, 0, i, code=[own, other][i], visible=["PWWWW", "PPPWW"][i]) for i in range(2)),
+        attempt("t", "ring", 0, 1, 0, passed=True, code=child, parent="ring/0/0/0", social="ring/0/0/1"),
+        attempt("t", "ring", 0, 1, 1, parent="ring/0/0/1", social="ring/0/0/0"),
+    ]
+    at_ = tmp_path / "report.html"
+    at_.write_text(filled(attempts, [card("t")], arms=["ring"], particles=2))
+    p = browser.open(at_)
+    open_task(p)
+    said = p.run("document.querySelector('.one').textContent")
+    assert (
+        "ring · round 1, particle 0" in said and "its own best (round 0, particle 0, 20% of the visible tests)" in said
+    )
+    assert "another's best (round 0, particle 1, 60% of the visible tests)" in said
+    lines = p.run(
+        "[...document.querySelectorAll('pre.code > span')].map((e) => [e.dataset.mark, e.dataset.n, e.textContent])"
+    )
+    assert sorted(lines) == sorted([
+        ["", "1", "import sys"], ["−", "", "mine = 1"], ["◆", "2", "  theirs = 2"], ["", "3", "print(mine)"], ["+", "4", "new = 3"],
+    ])  # fmt: skip
+    assert "◆ 1 of those added stands in the neighbour's program" in said
+    paths = p.run("[...document.querySelectorAll('.swarms > svg path')].map((e) => e.getAttribute('class')).sort()")
+    assert paths == ["parent", "social"]
+    assert "It cannot be rebuilt" in p.run(
+        "(document.querySelector('[data-view=prompt]').click(), document.querySelector('[role=tabpanel]').textContent)"
+    )
+
+
+@in_browser
+def test_without_a_script_the_figures_stand(browser: Browser, planted: Path) -> None:
+    p = browser.open(planted, width=390, scripts=False)
+    assert p.run("document.querySelectorAll('figure svg').length") >= 5
+    assert p.run("[...document.querySelectorAll('main figure')].every((e) => e.getClientRects().length)") is True
+    assert p.run("document.querySelector('noscript').getClientRects().length") == 1

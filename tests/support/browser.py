@@ -91,8 +91,16 @@ class Browser:
                 return message["result"]
             self.events.append(message)
 
-    def open(self, path: Path, width: int = 1100, height: int = 900, dark: bool = False) -> Page:
-        """A page of its own, loaded, in the given colour scheme."""
+    def open(
+        self,
+        path: Path,
+        width: int = 1100,
+        height: int = 900,
+        dark: bool = False,
+        fragment: str = "",
+        scripts: bool = True,
+    ) -> Page:
+        """A page of its own, loaded, in the given colour scheme. fragment: what follows # in its address."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -102,7 +110,10 @@ class Browser:
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", session, features=scheme)
         page = Page(self, session)
-        self.call("Page.navigate", session, url=path.resolve().as_uri())
+        if not scripts:
+            self.call("Emulation.setScriptExecutionDisabled", session, value=True)
+        address = path.resolve().as_uri() + (f"#{fragment}" if fragment else "")
+        self.call("Page.navigate", session, url=address)
         until = time.monotonic() + PATIENCE
         while page.run("document.readyState") != "complete" or page.run("location.href") == "about:blank":
             assert time.monotonic() < until, "the page did not load"
@@ -127,7 +138,8 @@ class Page:
             for kind in ("keyDown", "keyUp"):
                 text = {"Enter": "\r", " ": " "}.get(key)
                 extra = {"text": text} if text and kind == "keyDown" else {}
-                code = {"Tab": 9, "Enter": 13, " ": 32}.get(key, 0)
+                arrows = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+                code = ({"Tab": 9, "Enter": 13, " ": 32} | arrows).get(key, 0)
                 self.browser.call("Input.dispatchKeyEvent", self.session, type=kind, key=key,
                                   windowsVirtualKeyCode=code, **extra)  # fmt: skip
 

@@ -261,16 +261,16 @@ def test_texts_are_cut_until_the_chunks_fit_and_then_tasks_go_without() -> None:
 @pytest.mark.slow
 def test_a_page_of_long_programs_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(1)
-    attempts = [replace(a, code=f"x = {rng.getrandbits(30_000)}\n" * 2) for task in names(20) for a in base(task)]
+    attempts = [replace(a, code=f"x = '{rng.randbytes(4_500).hex()}'\n") for task in names(20) for a in base(task)]
     whole = filled(attempts)
     monkeypatch.setattr(page, "PAGE_BYTES", 900_000)
     text = filled(attempts)
     assert len(text.encode()) <= 900_000 < len(whole.encode())
     chunk = opened(json.loads(block(text, "chunks"))["t0000"])
-    assert max(map(len, chunk["texts"])) == 2_500 and set(chunk["cut"].values()) == {
+    assert max(map(len, chunk["texts"])) == 6_000 and set(chunk["cut"].values()) == {
         len(a.code or "") for a in attempts[:8]
     }
-    assert "Programs and prompts are cut after 2,500 characters" in text and "are cut after" not in whole
+    assert "Programs and prompts are cut after 6,000 characters" in text and "are cut after" not in whole
 
 
 @pytest.mark.slow
@@ -587,10 +587,10 @@ def test_everything_is_within_reach_of_the_keyboard(browser: Browser, planted: P
     here = p.run("document.activeElement.getAttribute('aria-label')")
     p.press("ArrowUp")
     above = p.run("document.activeElement.getAttribute('aria-label')")
-    assert above != here and p.run("document.querySelectorAll('.swarms > svg path').length") >= 0
+    assert above != here
     p.press("Enter")
     assert at(p)["attempt"].split("/")[2] == re.findall(r"round (\d+)", above)[0]
-    p.run("document.querySelector('[role=tab][aria-selected=true]').focus()")
+    p.run("document.querySelector('[data-view=program]').focus()")
     p.press("ArrowLeft")
     assert p.run("document.activeElement.textContent") == "Prompt as sent" and at(p)["view"] == "prompt"
     p.run("document.querySelector('.open-task').focus()")
@@ -607,22 +607,7 @@ def test_everything_has_a_name_for_a_screen_reader(browser: Browser, planted: Pa
     p.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     browser.call("Accessibility.enable", p.session)
     nodes = browser.call("Accessibility.getFullAXTree", p.session)["nodes"]
-    named = (
-        "button",
-        "combobox",
-        "searchbox",
-        "img",
-        "image",
-        "table",
-        "link",
-        "region",
-        "navigation",
-        "search",
-        "tab",
-        "tabpanel",
-        "tablist",
-        "group",
-    )
+    named = "button combobox searchbox img image table link region navigation search tab tabpanel tablist".split()
     roles: Counter[str] = Counter()
     for node in nodes:
         role = node.get("role", {}).get("value")
@@ -772,12 +757,9 @@ def test_what_came_of_the_neighbour_is_marked(browser: Browser, tmp_path: Path) 
         "ring · round 1, particle 0" in said and "its own best (round 0, particle 0, 20% of the visible tests)" in said
     )
     assert "another's best (round 0, particle 1, 60% of the visible tests)" in said
-    lines = p.run(
-        "[...document.querySelectorAll('pre.code > span')].map((e) => [e.dataset.mark, e.dataset.n, e.textContent])"
-    )
-    assert sorted(lines) == sorted([
-        ["", "1", "import sys"], ["−", "", "mine = 1"], ["◆", "2", "  theirs = 2"], ["", "3", "print(mine)"], ["+", "4", "new = 3"],
-    ])  # fmt: skip
+    told = "(e) => e.dataset.mark + e.dataset.n + ' ' + e.textContent"
+    lines = p.run(f"[...document.querySelectorAll('pre.code > span')].map({told})")
+    assert sorted(lines) == ["+4 new = 3", "1 import sys", "3 print(mine)", "− mine = 1", "◆2   theirs = 2"]
     assert "◆ 1 of those added stands in the neighbour's program" in said
     paths = p.run("[...document.querySelectorAll('.swarms > svg path')].map((e) => e.getAttribute('class')).sort()")
     assert paths == ["parent", "social"]
@@ -791,4 +773,4 @@ def test_without_a_script_the_figures_stand(browser: Browser, planted: Path) -> 
     p = browser.open(planted, width=390, scripts=False)
     assert p.run("document.querySelectorAll('figure svg').length") >= 5
     assert p.run("[...document.querySelectorAll('main figure')].every((e) => e.getClientRects().length)") is True
-    assert p.run("document.querySelector('noscript').getClientRects().length") == 1
+    assert p.run("document.querySelector('noscript').getClientRects().length") > 0

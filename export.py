@@ -27,10 +27,11 @@ from commands.console import complain, note, say
 from commands.flags import Flags
 from commands.settings import count, names, number, setting
 from faults import DONE, Fault
-from rows.card import card, contamination
+from rows.card import card, cleaned, contamination
 from rows.files import placed, suffix, write
 from rows.formats import FORMATS, of_tasks, rewarded
 from rows.found import ALSO, POPULATIONS, Choice, Run
+from rows.overlap import Benchmarks
 
 
 def also(text: str) -> tuple[str, ...]:
@@ -55,6 +56,8 @@ class Args:
                                metavar="PERCENT")  # fmt: skip
     tasks: str | None = setting(None, "the run's own tasks, where the file lies now: for grpo and verl-rl, whose tests "
                                 "the folder does not hold", metavar="FILE")  # fmt: skip
+    decontaminate: list[Path] = setting([], "leave out tasks that share 13 words in a row with a benchmark's files "
+                                        "(.jsonl, .json, .parquet, text)", Path, nargs="+", metavar="FILE")  # fmt: skip
     push: str | None = setting(None, "a data set on the hub, private unless --public", metavar="NAME")
     public: bool = setting(False, "for --push: everybody may read it")
 
@@ -85,7 +88,7 @@ def settings(parser: Flags[Args], argv: Sequence[str] | None) -> Args:
 def export(args: Args) -> int:
     out = args.out or [Path("out")]
     choice = Choice([Run.read(path) for path in out], args.also, args.per_task, args.population, args.held_back / 100,
-                    args.tasks)  # fmt: skip
+                    args.tasks, Benchmarks.read(args.decontaminate) if args.decontaminate else None)  # fmt: skip
     to = args.to or out[0] / "export" / args.format
     with placed(to) as new:
         counts = write(new, args.format, choice)
@@ -107,7 +110,7 @@ def told(args: Args, choice: Choice, counts: dict[str, int], to: Path) -> str:
         on = sum(program.on_policy for program in choice.programs)
         kept = f"{len(choice.programs):,} distinct ones kept, {on:,} of them on-policy"
         lines.append(f"{len(choice.found):,} passing programs; {kept}")
-    lines += [contamination(choice), ""]
+    lines += [contamination(choice), *cleaned(choice), ""]
     loader = "json" if kind == "jsonl" else "parquet"
     lines.append(f'datasets.load_dataset("{loader}", data_files="{to}/train.{kind}", split="train")')
     return "\n".join(lines)

@@ -15,6 +15,7 @@ from rows.columns import features
 from rows.files import suffix
 from rows.formats import columns_of, of_tasks, rewarded
 from rows.found import Choice
+from rows.overlap import WORDS
 from tasksets.source import splits_of
 
 LICENCES = {"CC BY 4.0": "cc-by-4.0", "Apache-2.0": "apache-2.0"}  # as a hub names them
@@ -85,7 +86,7 @@ def _body(name: str, choice: Choice, counts: Mapping[str, int]) -> list[str]:
             "The rejected program is the base group's own on the bare prompt where it wrote enough of them, else an "
             "arm's; `rejected_on_policy` says which. A task of which no failed reply holds a program has no row.", "",
         ]  # fmt: skip
-    lines += ["## What it must not be measured on", "", contamination(choice), ""]
+    lines += ["## What it must not be measured on", "", contamination(choice), *cleaned(choice), ""]
     if rewarded(name):
         lines += [
             "The rows hold the hidden tests of their tasks, for the reward: keep them out of prompts.",
@@ -128,6 +129,20 @@ def contamination(choice: Choice) -> str:
         f"The tasks are those of {', '.join(dict.fromkeys(names))}. A model that was trained on these rows has seen "
         "them: its score on the same tasks, or on a benchmark that shares them, says nothing."
     )
+
+
+def cleaned(choice: Choice) -> list[str]:
+    """What --decontaminate has left out, in a sentence; none without it."""
+    if choice.benchmarks is None:
+        return []
+    tasks = len(choice.dropped)
+    first = next(iter(choice.dropped.items()), None)
+    named = f', {first[0]} for one: "{first[1]}"' if first else ""
+    left = f"{tasks:,} task{'s' * (tasks != 1)} left out"
+    return [
+        f"Held against {choice.benchmarks.texts:,} texts of benchmarks: {left} for {WORDS} words in a row that are in "
+        f"one too{named}."
+    ]
 
 
 def _quoted(text: str) -> str:

@@ -32,6 +32,7 @@ from figures.verified import Verified, program_of, verified
 from measure import measure
 from records import AUDIT, Folder, dumps
 from rows.columns import SCHEMA_VERSION, Origin, Rescue
+from rows.overlap import Benchmarks
 from swarm import PLAIN, Attempt, Prompt, Style, bare, fenced, same_program
 from tasksets.source import source_ids, splits_of
 from tasksets.task import Task
@@ -278,11 +279,13 @@ class Choice:
     population: str = "all"
     held_back: float = 0.0  # share of the tasks
     tasks_from: str | None = None  # a file of your own tasks, where it lies now
+    benchmarks: Benchmarks | None = None  # tasks that share a run of words with them are left out
+    dropped: dict[str, str] = field(default_factory=dict)  # task -> the words shared, of those that were left out
 
     @cached_property
     def found(self) -> list[Program]:
         """The passing programs of all runs, equal ones too, by task."""
-        every = [program for run in self.runs for program in run.programs(self.also)]
+        every = [program for run in self.runs for program in run.programs(self.also) if self.is_clean(program.task)]
         return sorted(every, key=lambda program: (program.attempt.task_id, program.task.digest))
 
     @cached_property
@@ -320,6 +323,8 @@ class Choice:
             seen, hinted = set(), shown_a_reference(run.config)
             for attempt in run.attempts:
                 task = run.card(attempt.task_id)
+                if not self.is_clean(task):
+                    continue
                 asked = found.setdefault((task.digest, settings), Asked(run, task))
                 if attempt.arm not in hinted:  # what was found with the answer at hand says little of how hard it is
                     asked.add(attempt)
@@ -330,6 +335,20 @@ class Choice:
                     asked.whole |= row is not None and row["base"] is not None
         ours = filter(POPULATIONS[self.population], found.values())
         return sorted(ours, key=lambda asked: (asked.task.id, asked.task.digest))
+
+    def is_clean(self, task: Task) -> bool:
+        """Whether a task shares no long run of words with a benchmark; those that do are noted in `dropped`."""
+        if self.benchmarks is None:
+            return True
+        if task.digest not in self._shared:
+            self._shared[task.digest] = self.benchmarks.shared(f"{task.title}\n{task.statement}")
+        if words := self._shared[task.digest]:
+            self.dropped[task.id] = words
+        return not words
+
+    @cached_property
+    def _shared(self) -> dict[str, str]:
+        return {}
 
     def split(self, task_id: str) -> str:
         """train, or test for a task that is held back. By the id alone: the same in every run and every format."""

@@ -342,7 +342,14 @@ def _training_set(r: Results) -> list[str]:
         return []
     said = f"Tasks by the share of their attempts that pass. {words.selector_words(r)}"
     numbers = _numbers(tables.training_set(r), *tables.by_tag(r))
-    return [_p(said), plots.training_set(r), _p(words.pooled_words(r)), _p(words.verified_words(r)), numbers]
+    return [
+        _p(said),
+        plots.training_set(r),
+        _p(words.pooled_words(r)),
+        _p(words.verified_words(r)),
+        _p(words.contamination_words(r), True),
+        numbers,
+    ]
 
 
 def _hill(calibration: Mapping[str, Any] | None) -> list[str]:

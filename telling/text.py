@@ -168,7 +168,7 @@ def _audit_text(r: Results, paper: Paper) -> list[str]:
 
 def _pooled_text(r: Results, paper: Paper) -> list[str]:
     """What the extra samples brought back, however they were structured, and how the training set moved."""
-    lines = paper.wrap(words.pooled_words(r), words.verified_words(r))
+    lines = paper.wrap(words.pooled_words(r), words.verified_words(r), words.contamination_words(r))
     if r["training_set"]["n"]:
         lines += paper.table(tables.training_set(r)) + paper.wrap(words.selector_words(r))
     return lines

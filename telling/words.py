@@ -454,6 +454,20 @@ def verified_words(r: Results) -> str:
     return said + "."
 
 
+def contamination_words(r: Results) -> str:
+    """What a model must not be measured on that was trained on the rows; empty where there are none."""
+    usual = {"code_contests": ["test", "valid"], "mbpp-bundle": ["train", "validation", "test"]}.get(r["family"] or "")
+    if not r["pooled"]["n"] or usual is None:
+        return ""
+    splits = r["identity"].get("splits") or usual
+    return (
+        f"The rows come from the {listed(splits)} part{'s' * (len(splits) > 1)} of a benchmark: a model trained on "
+        "them must not be measured there. --splits train samples the part for training."
+        if set(splits) != {"train"}
+        else "The rows come from the train part of a data set whose other parts are a benchmark."
+    )
+
+
 def selector_words(r: Results) -> str:
     """What a selector that looks at few samples sees; empty where there are no two."""
     two = r["training_set"]["first_two_disagree"]

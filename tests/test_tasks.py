@@ -31,6 +31,7 @@ from faults import TaskError
 from grading.grade import CLIP, LETTERS, OUTCOMES, clip
 from tasks import load
 from tasksets import code_contests, own
+from tasksets.code_contests import CODE_CONTESTS_REVISION
 from tasksets.mbpp import MBPP, MBPP_REVISION
 from tasksets.task import About, Task, Test, card, from_card
 from tests.support import hub
@@ -1042,3 +1043,45 @@ def test_an_assert_that_asks_nothing_of_the_program_is_a_wrong_row(tmp_path):
     (tmp_path / "own.jsonl").write_text(json.dumps(row) + "\n")
     with pytest.raises(tasks.TaskError, match=r"hidden.*asks nothing of the program"):
         list(tasks.load(str(tmp_path / "own.jsonl")))
+
+
+# ── splits ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+def test_splits_by_name_are_what_is_read_and_downloaded(tmp_path):
+    files = {}
+    for split, numbers in {"test": [1], "valid": [2, 3], "train": range(4, 40)}.items():
+        parts = {"00000-of-00002": numbers[::2], "00001-of-00002": numbers[1::2]} if split == "train" else {
+            "00000-of-00001": numbers}  # fmt: skip
+        for part, some in parts.items():
+            files[f"data/{split}-{part}.parquet"] = path = tmp_path / f"cc-{split}-{part}.parquet"
+            pq.write_table(pa.Table.from_pylist([problem(k) for k in some], CONTEST), path)
+    code = "import sys, json, tasks\n" + (
+        "names = sys.argv[2].split(',') if sys.argv[2] else None\n"
+        "s = tasks.load(sys.argv[1], int(sys.argv[3]) or None, splits=names)\n"
+        "try: print(json.dumps([[t.id, t.tags, t.title] for t in s]))\nexcept tasks.TaskError as why: print(why)"
+    )
+    repos = {
+        "deepmind/code_contests": hub.Repo(CODE_CONTESTS_REVISION, files),
+        MBPP: hub.Repo(MBPP_REVISION, write_mbpp(tmp_path)),
+    }
+    with hub.serve(repos) as server:
+
+        def ask_for(source: str, splits: str, limit: int = 0) -> Any:
+            env = {"HF_ENDPOINT": server.url, "HF_HOME": str(tmp_path / "home")}
+            said = run_python(code, source, splits, str(limit), **env).stdout
+            return json.loads(said) if said.startswith("[") else said
+
+        assert len(ask_for("code_contests", "")) == 3
+        assert not any("train" in asked for asked in server.requests if asked.startswith("GET") and "resolve" in asked)
+        train = ask_for("code_contests", "train")
+        assert len(train) == 36 and all(
+            tags["split"] == "train" and name.startswith("cc-train-") for name, tags, _ in train
+        )
+        assert ask_for("code_contests", "train", 5) == train[:5]  # the seeded order, of fewer put down
+        assert len(ask_for("code_contests", "train,valid")) == 38
+        assert "there are train, valid, test" in ask_for("code_contests", "dev")
+        mine = ask_for("mbpp-bundle", "train")
+        assert mine and all(name.startswith("mbpp-train-0-") for name, *_ in mine)
+        assert "--splits is for data sets on a hub" in ask_for("toy", "train")

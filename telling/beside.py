@@ -68,8 +68,11 @@ def fresh_words(r: Results) -> str:
 
 
 def efficiency_words(r: Results) -> str:
-    """Rescues a million tokens, and each arm against the control at equal tokens; empty where tokens are unknown."""
+    """Rescues a million tokens, and each arm against the control at equal tokens; empty where tokens are unknown, and
+    while an arm owes attempts: what is finished first are tasks rescued early."""
     found = r.get("efficiency") or {}  # older files have none
+    if any(row["tasks"] for row in r["incomplete"]["arms"].values()):
+        return ""
     told = [
         f"{arm} {span_of(row['per_million_tokens'], row['interval'])}"
         for arm, row in found.items()

@@ -371,6 +371,8 @@ def climb_in_short(r: Results) -> Table | None:
     rounds = list(range(last + 1)) if last < 4 else [0, 1, last - 1, last]
     for arm, row in climbers(r).items():
         at = [row["rounds"][k]["together"] for k in rounds]
+        if not at[0]["tasks"]:
+            return None  # no task is finished by every arm
         shown, hidden = ([points(x[key]) for x in at] for key in ("all_visible_share", "passed_share"))
         rows.append([arm, *shown, *hidden])
     if rows:
@@ -575,4 +577,6 @@ def efficiency(r: Results) -> Table | None:
         "tokens a task",
     ]
     head: Head = ["arm", "tasks", "rescues per M tokens", "per usd", *at_equal]
-    return table(f"Rescues for what they cost [{CONFIDENCE} interval]; no verdict is drawn from it", head, rows)
+    owed = any(row["tasks"] for row in r["incomplete"]["arms"].values())
+    lean = "; of the tasks finished so far, which lean towards tasks rescued early" if owed else ""
+    return table(f"Rescues for what they cost [{CONFIDENCE} interval]; no verdict is drawn from it{lean}", head, rows)

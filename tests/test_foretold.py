@@ -22,7 +22,7 @@ from figures.foretold import chances, so_far
 from figures.plan import make_plan
 from measure import measure
 from records import Folder
-from telling import ahead, beside, tables, words
+from telling import ahead, beside, plots, tables, words
 from telling.text import plan_text
 from tests.support import planted_run
 from tests.support.lay_out import base, config, names, play, run
@@ -238,6 +238,19 @@ def test_rescues_for_tokens_and_dollars_add_up_with_the_bill() -> None:
     said = beside.efficiency_words(results)
     assert "At equal tokens, those of 24 fresh draws on each task, points minus resample: ring +15.0" in said
     assert "no verdict is drawn from it" in said
+
+
+def test_while_an_arm_owes_attempts_no_rate_for_its_cost_is_told() -> None:
+    """Stopped early, ring is done where it passed; one round-0 attempt of every other task is owed."""
+    tasks = names(6)
+    attempts = run(tasks, {"resample": {}, "ring": dict.fromkeys(tasks[:2], 0)})
+    late = [a for a in attempts if not (a.arm == "ring" and a.task_id in tasks[2:] and a.particle == 7)]
+    results = measure(late, config(arms=["resample", "ring"]))
+    assert beside.efficiency_words(results) == ""
+    assert "lean towards tasks rescued early" in tables.efficiency(results).caption
+    nobody = [a for a in late if a.arm != "ring" or a.particle]
+    empty = measure(nobody, config(arms=["resample", "ring"]))
+    assert tables.climb_in_short(empty) is None and plots.hidden(tables.climbers(empty)) == ""
 
 
 def test_unknown_tokens_give_no_rate() -> None:

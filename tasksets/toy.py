@@ -37,7 +37,7 @@ def toy(options: Options, about: About) -> Iterator[Task]:
     about.licence = "Apache-2.0"
     for each in TOYS:
         right = each.program.replace("RESULT", "answer")
-        wrong = tuple(right.replace(*slip) for slip in each.slips)
+        wrong = tuple(each.program.replace(*slip).replace("RESULT", "answer") for slip in each.slips)
         yield replace(each.task, reference=right, references=(right,), incorrect=wrong[: options.references])
 
 

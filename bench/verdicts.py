@@ -298,7 +298,7 @@ def full_budgets(
     hit = passes > 0
     found, first = hit.any(axis=1), hit.argmax(axis=1)
     at_first = passes[np.arange(n), first]
-    before = first * 8 + (8 - at_first) / (at_first + 1)  # draws that failed, on average over the order of a round
+    before = first * 8 + (8 - at_first) // (at_first + 1)  # whole draws that failed, over the order of a round
     return {
         "rescues": found.astype(float),
         "draws up to the first pass": np.where(found, 1 - before / 24, 0.0),

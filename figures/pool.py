@@ -127,7 +127,7 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
         if contradict(said) or (alone and not out["planned"]):
             word = "inconclusive"
         known = [each for each in by_run[arm] if each.n > 1 and each.hi > each.lo]
-        apart = heterogeneity([each.delta for each in known], [(each.hi - each.lo) / 2 / REACH for each in known])
+        apart = heterogeneity(*zip(*map(_middle_and_error, known), strict=True)) if known else heterogeneity([], [])
         out["arms"][arm] = {
             "n": got.n,
             "delta": got.delta,
@@ -142,6 +142,12 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
             "verdict": word,
         }
     return cast(Pool, plain(out))
+
+
+def _middle_and_error(found: stats.Comparison) -> tuple[float, float]:
+    """Of an interval with two tasks added, of which one end may be cut."""
+    middle = found.delta * found.n / (found.n + 2)
+    return middle, max(found.hi - middle, middle - found.lo) / REACH
 
 
 def _departures(runs: Sequence[Results]) -> list[str]:

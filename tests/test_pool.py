@@ -91,6 +91,7 @@ def seeded(seed: int, found: dict[str, range], seeds: int | None = 2, n: int = 1
     return measure(attempts, conf, plan=plan)
 
 
+SOME_OF_TWO = {"resample": range(0), "star": range(0)}
 SOME = {"resample": range(0, 8), "star": range(3, 16)}  # 8 to star, 3 to resample: p .23 by itself
 MORE = {"resample": range(20, 26), "star": range(22, 36)}  # 10 to 2: .039
 
@@ -105,6 +106,8 @@ def test_of_planned_seeds_the_pooled_comparison_is_the_verdict() -> None:
     star = together["arms"]["star"]
     assert star["verdict"] == "better" and star["p_holm"] < 0.05 and star["n"] == 150
     assert star["q_df"] == 1 and star["q_p"] > 0.5
+    few = pool({"a": seeded(0, {"resample": range(0), "star": range(2)}, n=2), "b": seeded(1, SOME_OF_TWO, n=2)})
+    assert few["arms"]["star"]["q_p"] > 0.1  # 2 of 2 against 0 of 2: the upper end of the first is cut at 1
     said = " ".join(side_by_side(runs).split())
     assert "That is the verdict of the plan, which was to pool 2 runs." in said
     assert "Do the runs differ in an arm's advantage by more than chance explains? p star" in said

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +26,9 @@ from tasksets.source import source_ids, splits_of
 from tasksets.task import Task, card
 from telling.words import verified_words
 from tests.support.lay_out import attempt, base, config, run
+from tests.support.mock_endpoint import serving
+
+ROOT = Path(__file__).parent.parent
 
 PAIRS = [(f"{n} {n + 3}\n", f"{n * (n + 3) + 1000}\n") for n in range(12, 40)]  # visible 3, hidden 4, the rest spare
 SHOWN, DECIDING = dict(PAIRS[:3]), dict(PAIRS[:7])
@@ -167,3 +175,45 @@ def test_programs_that_nobody_has_looked_at_are_rows_as_before():
 def test_what_a_task_is_made_of(name, title, tags, ids, splits):
     task = Task(name, title, "s", "stdio", (), tags=tags)
     assert (source_ids(task), splits_of(task)) == (ids, splits)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_stopped_while_it_verifies_goes_on_there(tmp_path):
+    """The real command, Ctrl-C after the third program; half of the programs are wrong from some input on."""
+    rows = [
+        {"id": f"t{k}", "statement": f"Print {k} times n.", "kind": "stdio", "visible": [["1\n", f"{k}\n"]],
+         "hidden": [["5\n", f"{5 * k}\n"]], "spare": [[f"{n}\n", f"{n * k}\n"] for n in range(6, 40)]}
+        for k in range(2, 6)
+    ]  # fmt: skip
+
+    def reply(request: Any) -> str:
+        asked = "\n".join(message["content"] for message in request.body["messages"])
+        k, dice = next(k for k in range(2, 6) if f"Print {k} times n." in asked), request.dice().randrange(10**6)
+        if "* int(input())" not in asked:
+            return f"```python\nprint({dice + 100} * int(input()))\n```"
+        return f"```python\nn = int(input())  # {dice}\nprint({k} * n{' if n < 20 else 0' * (dice % 2)})\n```"
+
+    tasks, checks = write(tmp_path / "t.jsonl", *rows), tmp_path / "out" / "checks.jsonl"
+    command = [sys.executable, str(ROOT / "run.py"), "--tasks", tasks, "--base-samples", "2", "--particles", "4",
+               "--rounds", "2", "--arms", "resample,solo", "--workers", "1", "--concurrency", "4"]  # fmt: skip
+
+    def done() -> list[bytes]:
+        return checks.read_bytes().splitlines() if checks.exists() else []
+
+    with serving(reply=reply) as mock:
+        env = {**os.environ, "OPENAI_BASE_URL": mock.url}
+        first = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, start_new_session=True)
+        while first.poll() is None and len(done()) < 3:
+            time.sleep(0.01)
+        os.killpg(first.pid, signal.SIGINT)
+        assert b"Traceback" not in first.communicate(timeout=60)[1] and first.returncode == 130
+        asked = len(mock.requests)
+        again = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+        assert again.returncode == 0 and len(mock.requests) == asked, again.stderr
+    names = [(one["task_id"], one["program"]) for one in map(json.loads, done())]
+    assert len(names) == len(set(names)) == 16
+    good, apart = ([json.loads(line) for line in (tmp_path / "out" / name).read_text().splitlines()]
+                   for name in ("rescued.jsonl", "rescued-unverified.jsonl"))  # fmt: skip
+    assert len(good) + len(apart) == 16 and apart and all(one["verified"] for one in good)
+    assert {one["failed_test"]["test"] for one in apart} == {"spare 15"}  # n = 20
+    assert not any("if n < 20" in one["final_text"] for one in good)

@@ -392,6 +392,8 @@ def test_every_key_of_the_results_is_told(tmp_path: Path) -> None:
         "stopped": {"price": [1.0, 2.0], "predict": {"ring": 3.0, "star": -3.0}},
         "full": {"full_budget": True, "tasks": "mbpp-bundle"},
         "one base attempt short": {"base_samples": 9},
+        "as published": {"full_budget": True, "tasks": "mbpp-bundle", "as_published": True},
+        "no re-runs": {"noise_runs": 0},
     }.items():
         at = tmp_path / name
         planted_run.make(at, 12, noise_runs=2, seed=3)
@@ -402,6 +404,13 @@ def test_every_key_of_the_results_is_told(tmp_path: Path) -> None:
             conf["data"] = {"without_reference": [cards[0].id, cards[1].id]}
         uncounted = name == "full"
         attempts = [replace(a, prompt_tokens=None) if uncounted else a for a in folder.attempts()]
+        if name == "full":  # two passes of one task, in rounds behind each other
+            task = next(a.task_id for a in attempts if a.arm == "star" and a.round == 1)
+            twice = [("star", 0, 0, 0), ("star", 0, 1, 0)]
+            attempts = [
+                replace(a, passed=True, outcome="pass") if a.task_id == task and a.slot[1:] in twice else a
+                for a in attempts
+            ]
         rows = {one.id: {"verdict": "disputed", "reason": "time", "digest": one.digest} for one in cards[:6]}
         results = measure.measure(attempts, conf, cards, (), folder.events(), audit={"by_task": rows})
         results["verified"] = dict.fromkeys(results["verified"], 2)

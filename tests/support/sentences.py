@@ -419,6 +419,11 @@ of_rescues = [
           "heart", [checks(failed=1), checks(marked=1)], [checks()]),
     entry(words.verified_words, "that the reference of the task fails as well", "some spare test",
           [checks(disputed_tests=1)], [checks()]),
+    entry(words.contamination_words, "must not be measured there", "rows of a part of code_contests or MBPP that is not "
+          "the one for training", [made(identity__splits=["test"]), made(identity__splits=["train", "test"])],
+          [made(identity__splits=["train"]), made(family="mine.jsonl"), made(pooled__n=0)]),
+    entry(words.contamination_words, "whose other parts are a benchmark", "rows of the one for training",
+          [made(identity__splits=["train"])], [made(identity__splits=["test"]), made(family="mine.jsonl")]),
     entry(words.selector_words, "The first two base attempts disagree", "a task has two base attempts",
           [made(training_set__first_two_disagree={"n": 1, "count": 0, "share": 0.0, "wilson": [0.0, 0.8]})],
           [made(training_set__first_two_disagree={"n": 0})]),
@@ -450,11 +455,18 @@ def spent(**row: Any) -> Callable[[], Any]:
                                      **row}})  # fmt: skip
 
 
+def owing() -> Any:
+    """The same, while star owes attempts on a task."""
+    results = spent()()
+    results["incomplete"]["arms"]["star"]["tasks"] = 1
+    return results
+
+
 ASKED = {"sent": 5, "answered": 4, "retries": 1, "refused": 0, "possibly_billed": 1, "faults": 0}
 IDLE = {"busy": 0.9, "retrying": 0.0, "grader": 0.04, "nothing_to_ask": 0.0}
 of_cost = [
     entry(beside.efficiency_words, "Rescues a million tokens", "the tokens of an arm's attempts are known",
-          [spent()], [spent(per_million_tokens=None), spent(n=0)]),
+          [spent()], [spent(per_million_tokens=None), spent(n=0), owing]),
     entry(beside.efficiency_words, "At equal tokens", "and those of resample, so that both can be cut at as many",
           [spent()], [spent(equal_tokens=None)]),
     entry(words.cost_words, "Wall time", "known", [bill(wall_seconds=90.0)], [bill(wall_seconds=None)]),

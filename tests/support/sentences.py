@@ -419,8 +419,8 @@ of_rescues = [
           "heart", [checks(failed=1), checks(marked=1)], [checks()]),
     entry(words.verified_words, "that the reference of the task fails as well", "some spare test",
           [checks(disputed_tests=1)], [checks()]),
-    entry(words.contamination_words, "must not be measured there", "rows of a part of code_contests or MBPP that is not "
-          "the one for training", [made(identity__splits=["test"]), made(identity__splits=["train", "test"])],
+    entry(words.contamination_words, "must not be measured there", "rows of a part of code_contests or MBPP that is "
+          "not the one for training", [made(identity__splits=["test"]), made(identity__splits=["train", "test"])],
           [made(identity__splits=["train"]), made(family="mine.jsonl"), made(pooled__n=0)]),
     entry(words.contamination_words, "whose other parts are a benchmark", "rows of the one for training",
           [made(identity__splits=["train"])], [made(identity__splits=["test"]), made(family="mine.jsonl")]),

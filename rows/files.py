@@ -47,7 +47,8 @@ def placed(folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(new, folder)
     except OSError as why:
-        raise DiskFault(f"{folder} cannot be written ({why.strerror or why}): make room, or use another --to") from None
+        mend = "see who may write there and whether there is room, or use another --to"
+        raise DiskFault(f"{folder} cannot be written ({why.strerror or why}): {mend}") from None
     finally:
         shutil.rmtree(new, ignore_errors=True)
 

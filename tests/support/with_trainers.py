@@ -117,7 +117,7 @@ def dpo(folder: Path) -> dict:
     tiny = str(saved(folder / "tiny"))
     trainer = DPOTrainer(tiny, args=args, train_dataset=load(folder / "pairs"), processing_class=words)
     row = trainer.train_dataset[0]
-    return {name: words.decode(value) for name, value in row.items() if name.endswith("_ids")}
+    return {name: words.decode(row[name]) for name in ("prompt_ids", "chosen_ids", "rejected_ids")}
 
 
 def grpo(folder: Path) -> dict:

@@ -78,9 +78,11 @@ def worth(runs: int) -> float:
 @lru_cache(maxsize=4096)
 def binomial(n: int, chance: float) -> Array:
     """The chances of 0 to n passes of n."""
-    from scipy.stats import binom
+    from scipy.special import gammaln, xlog1py, xlogy
 
-    return np.asarray(binom.pmf(np.arange(n + 1), n, chance))
+    k = np.arange(n + 1)
+    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return np.asarray(np.exp(ways + xlogy(k, chance) + xlog1py(n - k, -chance)))
 
 
 def _p_value(x: Array, passes: Array, k: int) -> float:

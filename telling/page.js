@@ -312,8 +312,9 @@
           if (!a) { row.append(make("td", {})); continue; }
           const said = name + ", " + where(a) + ": " + words(a.outcome) + ", " + percent(a.fitness) + " of the visible tests"
             + (a.parent ? "; shown its own best " + a.parent : "") + (a.social ? " and another's " + a.social : "");
-          const button = make("button", { type: "button", tabindex: "-1", "aria-label": said, title: said, class: a.pass ? "pass" : a.fitness >= 0.67 ? "f2" : a.fitness >= 0.34 ? "f1" : null },
-            a.pass ? "●" : String(Math.round(100 * a.fitness)), a.pass ? null : make("small", {}, letterOf[a.outcome] || "?"));
+          const seen = a.pass ? ["●"] : [String(Math.round(100 * a.fitness)), make("small", {}, letterOf[a.outcome] || "?")];
+          const button = make("button", { type: "button", tabindex: "-1", title: said, class: a.pass ? "pass" : a.fitness >= 0.67 ? "f2" : a.fitness >= 0.34 ? "f1" : null },
+            make("span", { class: "heard" }, said), make("span", { "aria-hidden": "true" }, ...seen));
           button.addEventListener("click", () => choose(a.slot));
           for (const event of ["mouseenter", "focus"]) button.addEventListener(event, () => trace(a));
           for (const event of ["mouseleave", "blur"]) button.addEventListener(event, () => trace(current));

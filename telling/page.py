@@ -63,7 +63,7 @@ def page(
     config.json names one. The page stays under 8 MB: where it would not, texts are cut, then attempts left out, and it
     says so.
     """
-    cards, sent = list(cards), _by_task(attempts)
+    cards, sent = list(cards), _by_task(replace(a, reply="", reasoning="") for a in attempts)
     regrades = _by_task(graded((a for of_task in sent.values() for a in of_task), checks, config))
     index = browsable(results, (a for of_task in regrades.values() for a in of_task), cards)
     parts = {
@@ -104,10 +104,10 @@ def page(
 
 
 def _by_task(attempts: Iterable[Attempt]) -> dict[str, list[Attempt]]:
-    """Without their replies, which the page does not hold; round by round, so that a program follows its parent."""
+    """Round by round, so that a program follows its parent."""
     told: dict[str, list[Attempt]] = {}
     for a in attempts:
-        told.setdefault(a.task_id, []).append(replace(a, reply="", reasoning=""))
+        told.setdefault(a.task_id, []).append(a)
     for of_task in told.values():
         of_task.sort(key=lambda a: (a.arm != "base", a.arm != "round0", a.arm, a.rerun, a.round, a.particle))
     return told
@@ -158,7 +158,10 @@ def _table(told: tables.Table | None) -> str:
     """A table whose first column names its rows, and its notes."""
     if not told:
         return ""
-    top = "".join(f'<th scope="col"{_N if i else ""}>{html.escape(x.name)}</th>' for i, x in enumerate(told.head))
+    top = "".join(
+        f'<th scope="col"{_N if i else ""}>{html.escape(x.name)}</th>' if x.name else "<td></td>"
+        for i, x in enumerate(told.head)
+    )
     body = "".join(
         f'<tr><th scope="row">{_said(row[0])}</th>{"".join(map(_cell, row[1:], told.head[1:]))}</tr>'
         for row in told.rows

@@ -594,9 +594,9 @@ def test_everything_is_within_reach_of_the_keyboard(browser: Browser, planted: P
         stops.append(p.run("document.activeElement.closest('.swarms') ? 'grid' : document.activeElement.textContent"))
     assert stops[:4] == ["Copy link", "Copy id", "The problem", "grid"] and stops.count("grid") == 1  # one stop for all
     p.run("document.querySelector('.swarms button[tabindex=\"0\"]').focus()")
-    here = p.run("document.activeElement.getAttribute('aria-label')")
+    here = p.run("document.activeElement.title")
     p.press("ArrowUp")
-    above = p.run("document.activeElement.getAttribute('aria-label')")
+    above = p.run("document.activeElement.title")
     assert above != here
     p.press("Enter")
     assert at(p)["attempt"].split("/")[2] == re.findall(r"round (\d+)", above)[0]
@@ -723,7 +723,7 @@ def test_an_address_opens_what_it_names_in_a_fresh_browser(browser: Browser, pla
     p = browser.open(planted, fragment=f"group=open&task={quote(a.task_id)}&attempt={slot}&view=prompt")
     settled(p)
     assert at(p)["attempt"] == slot and at(p)["task"] == a.task_id and "group" not in at(p)
-    assert p.run("document.querySelector('.swarms [aria-current]').getAttribute('aria-label')").startswith(f"{a.arm}, ")
+    assert p.run("document.querySelector('.swarms [aria-current]').title").startswith(f"{a.arm}, ")
     told = p.run("[...document.querySelectorAll('[role=tabpanel] pre')].map((e) => e.textContent)")
     cards = {one.id: one for one in Folder(planted.parent).cards()}
     everything = list(Folder(planted.parent).attempts())

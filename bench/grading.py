@@ -1,6 +1,6 @@
 """What grading costs: CPU milliseconds per test over the whole process tree, next to what others do.
 
-    python bench/grading.py                  the table in the README (about four minutes on two idle cores)
+    python bench/grading.py                  the table in docs/cost.md (about four minutes on two idle cores)
     python bench/grading.py --quick          one repetition, small numbers: does it work, not how fast
 
 Contenders, each with as many workers or threads as there are cores:

@@ -111,7 +111,7 @@ def kind_words(r: Results) -> list[str]:
     if r["dry_run"]:
         said.append("DRY RUN: toy tasks and a fake policy. These figures say nothing about any model.")
     if r["identity"].get("as_published"):
-        said.append("As published: the starred departures of the README are taken back.")
+        said.append("As published: the starred departures in docs/published.md are taken back.")
     if given := r["identity"].get("rollouts"):
         said.append(f"The base group was not asked here: rollouts from {given}.")
     if r["grades"] != "attempts":

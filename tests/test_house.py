@@ -23,8 +23,8 @@ ROOMS = sorted(
 
 
 def tree() -> list[str]:
-    """The rooms in the order of the README's tree: from the top of the house to the cellar."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split("## Where is what")[1].split("\n## ")[0]
+    """The rooms in the order of the tree in docs/house.md: from the top of the house to the cellar."""
+    text = (ROOT / "docs/house.md").read_text(encoding="utf-8")
     rooms, folder = [], ""
     for indent, name in re.findall(r"^ {4}( *)([\w/]+(?:\.py|/)) {2,}\S", text, re.M):
         if name.endswith("/"):
@@ -110,14 +110,14 @@ def reaches(room: str) -> set[str]:
 
 
 def test_the_tree_of_the_readme_is_the_house():
-    assert sorted(TREE) == ROOMS, "give the new file its line in the README's tree"
+    assert sorted(TREE) == ROOMS, "give the new file its line in the tree of docs/house.md"
 
 
 @pytest.mark.parametrize("room", TREE)
 def test_imports_go_down_only(room):
     for other in imports(room) & set(TREE) - OPEN_TO_ALL:
         assert TREE.index(other) > TREE.index(room), (
-            f"{room} imports {other}, which stands above it in the README's tree"
+            f"{room} imports {other}, which stands above it in the tree of docs/house.md"
         )
 
 

@@ -196,7 +196,11 @@ DEGENERATE: dict[str, tuple[list[Attempt], dict[str, Any], str]] = {
         {},
         "no token counts for 8 replies",
     ),
-    "as published": (run(["t"], one), {"as_published": True}, "the starred departures of the README are taken back"),
+    "as published": (
+        run(["t"], one),
+        {"as_published": True},
+        "starred departures in docs/published.md",
+    ),
     "a weaker sandbox": (run(["t"], one), {"tier": "limits"}, "Graded in tier limits"),
     "replies cut at the cap": (
         [attempt("t", particle=i, finish_reason="length") for i in range(8)],

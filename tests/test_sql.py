@@ -1284,7 +1284,7 @@ def test_the_conversions_of_the_readme(tmp_path, monkeypatch):
     row = {"db_id": "shop", "question": "How many?"}
     Path("spider/dev.json").write_text(json.dumps([row | {"query": "SELECT 4"}]))
     Path("bird/dev.json").write_text(json.dumps([row | {"question_id": 7, "evidence": "count", "SQL": "SELECT 4"}]))
-    blocks = re.findall(r"(?:^    .*\n)+", (ROOT / "README.md").read_text(), re.M)
+    blocks = re.findall(r"(?:^    .*\n)+", (ROOT / "docs/sql.md").read_text(), re.M)
     for block in [block for block in blocks if "gold_sql" in block and "import json" in block]:
         subprocess.run([sys.executable, "-c", textwrap.dedent(block)], check=True, timeout=60)
     for name, task_id in (("spider", "0"), ("bird", "7")):

@@ -2,8 +2,9 @@
 
     show(folder, ["mbpp-0-144", "star/0/2/5"])      a slot: arm/re-run/round/particle
 
-Reads the folder and takes no lock, so it may be asked while a run goes on. BadInput says what there is in place of what
-is not. Left out: how it looks (telling/shown.py), the prompts (figures/replayed.py).
+Reads the folder and takes no lock, so it may be asked while a run goes on. The prompts of an arm of your own that has
+words of its own are rebuilt where --arms names its file, as when it was run. BadInput says what there is in place of
+what is not. Left out: how it looks (telling/shown.py), the prompts (figures/replayed.py).
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from arms.known import OWN
 from commands.console import busy, say, wants_colour
 from commands.flags import nearest
 from commands.settings import Settings
 from faults import BadInput
 from figures.numbers import plural
 from figures.regraded import graded
-from figures.replayed import rebuilt
+from figures.replayed import Arms, rebuilt
 from records import Folder
+from swarm import ARMS
 from telling.shown import grid, whole
 from telling.text import Paper
 
@@ -49,5 +52,6 @@ def show(folder: Folder, words: Sequence[str]) -> None:
             f"{task_id} has no attempt {slot!r}: a slot is arm/re-run/round/particle, and there are "
             f"{plural(len(there), 'attempt')} ({', '.join(arms) or 'none'}){nearest(slot, there)}"
         )
-    prompts = rebuilt(cards[task_id], sent, Settings.of(config))
+    own: Arms = {name: arm.function for name, arm in OWN.items()}
+    prompts = rebuilt(cards[task_id], sent, Settings.of(config), {**ARMS, **own})
     say(whole(cards[task_id], there[slot], prompts.get(there[slot].slot), paper))

@@ -10,7 +10,7 @@
   const table = document.getElementById("tasks-table");
   const more = document.getElementById("more");
   const narrow = matchMedia("(max-width: 600px)");
-  const STEP = narrow.matches ? 12 : 300; // rows on screen at first, and more at each request
+  const STEP = narrow.matches ? 12 : 100; // rows on screen at first, and more at each request
 
   /* An element with attributes and children. Strings become text nodes, so nothing in them is ever markup. */
   const make = (tag, attributes, ...children) => {

@@ -16,6 +16,8 @@ import pytest
 
 import records
 import run
+from arms import known
+from arms.known import arm_of, read
 from commands.settings import Settings
 from figures.replayed import rebuilt
 from swarm import ARMS, Attempt, Prompt, Seat, Slot, swarm
@@ -167,6 +169,35 @@ def test_a_task_is_shown_as_a_grid_with_addresses(folder: Path, capsys: Any) -> 
     command = lines[-1].partition("python ")[2].split()
     assert run.main(command[1:]) == 0
     assert "── program" in capsys.readouterr().out
+
+
+OWN = """from swarm import Prompt
+
+
+def mine(seat):
+    told = [f"{i}: {other.code}" for i, other in enumerate(seat.best) if other]
+    return Prompt([{"role": "user", "content": "\\n".join(["Mine.", str(seat.lot), *told])}])
+"""
+
+
+def test_an_arm_of_a_file_is_shown_where_its_file_is_named(tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "my_arms.py"
+    file.write_text(OWN)
+    names = "resample", f"{file}:mine"
+    assert read(names, False) == ["resample", "mine"]
+    rows = [asdict(a) for a, _ in played(Settings(), {"mine": arm_of("mine")}, True)]
+    at = tmp_path / "out"
+    at.mkdir()
+    (at / "config.json").write_text(records.dumps(config(arms=["resample", "mine"])))
+    (at / "tasks.jsonl").write_text(records.dumps(card(TASK)) + "\n")
+    (at / "attempts.jsonl").write_text("".join(records.dumps(row) + "\n" for row in rows))
+    try:
+        code = run.main(["--out", str(at), "--show", "t", "mine/0/2/3", "--arms", ",".join(names)])
+        assert code == 0 and "\nMine.\n" in capsys.readouterr().out
+    finally:
+        del known.OWN["mine"]
+    _, out, _ = shown(capsys, at, "t", "mine/0/2/3")
+    assert "cannot be rebuilt" in out and "Mine." not in out
 
 
 def test_a_reply_cannot_steer_the_terminal(folder: Path, capsys: Any) -> None:

@@ -36,7 +36,8 @@ def mark(attempt: Attempt) -> str:
 def grid(card: Task, attempts: Sequence[Attempt], paper: Paper, command: str) -> str:
     """Rows of particles: an address is a row's name and a column's number."""
     rows: dict[str, dict[int, Attempt]] = {}
-    for a in attempts:
+    order = [*dict.fromkeys((a.rerun, a.arm) for a in attempts)]
+    for a in sorted(attempts, key=lambda a: (a.rerun, order.index((a.rerun, a.arm)), a.round)):
         rows.setdefault(f"{a.arm}/{a.rerun}/{a.round}/", {})[a.particle] = a
     most = max((a.particle for a in attempts), default=0)
     name = max(map(len, rows), default=0)

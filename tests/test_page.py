@@ -25,6 +25,7 @@ import pytest
 import measure
 import report
 from commands.settings import Settings
+from figures.regraded import graded
 from figures.replayed import rebuilt
 from records import Folder
 from swarm import Attempt
@@ -202,6 +203,16 @@ def test_the_most_telling_task_comes_first() -> None:
     assert ids == ["t0004", "t0003", "t0002", "t0005", "t0001", "t0000"]
 
 
+def test_a_disputed_task_says_why() -> None:
+    attempts, cards = [*base("t"), *base("u")], [card("t"), card("u")]
+    audit = {"by_task": {"t": {"verdict": "disputed", "reason": "several_answers", "digest": cards[0].digest}}}
+    results = measure.measure(attempts, config(), cards, audit=audit)
+    rows_ = browse.browsable(results, attempts, cards)["tasks"]
+    assert {row["id"]: row["disputed"] for row in rows_} == {"t": "several_answers", "u": None}
+    unaudited = measure.measure(attempts, config(), cards)
+    assert not any(row["disputed"] for row in browse.browsable(unaudited, attempts, cards)["tasks"])
+
+
 def test_every_prompt_of_a_run_is_in_the_page_as_it_was_sent(tmp_path: Path) -> None:
     planted_run.make(tmp_path, 3, noise_runs=1, seed=4)
     folder = Folder(tmp_path)
@@ -237,6 +248,26 @@ def test_a_shared_round_belongs_to_every_arm() -> None:
     (t,) = told(attempts, share_round0=True)["tasks"]
     assert list(t["arms"]) == ["base", *ARMS]
     assert all(t["arms"][arm]["first"] == 0 and t["arms"][arm]["drawn"] == 8 for arm in ARMS)
+
+
+@pytest.mark.slow
+def test_a_regraded_run_shows_its_new_grades_beside_the_prompts_of_their_time(tmp_path: Path) -> None:
+    planted_run.make(tmp_path, 1, seed=5)
+    folder = Folder(tmp_path)
+    cards, attempts, conf = list(folder.cards()), list(folder.attempts()), folder.config
+    programs = {sha256(a.code.encode()).hexdigest() for a in attempts if a.code is not None}
+    checks = [
+        {"task_id": cards[0].id, "program": program, "tests": "r/visible", "rules": "", "letters": "R" * 10}
+        for program in programs
+    ]
+    conf["grades"] = "r"
+    results = measure.measure(graded(attempts, checks, conf), conf, cards)
+    inside = attempts_of(page.page(results, attempts, cards, conf, None, checks), cards[0].id)
+    assert sum(a.parent is not None for a in attempts) > 10
+    for a in attempts:
+        row = inside[a.slot.within_task()]
+        assert row["visible"] == ("R" * 10 if a.code is not None else a.visible_tests)
+        assert sha256(json.dumps(row["sent"]).encode()).hexdigest() == a.prompt_sha
 
 
 def test_texts_are_cut_until_the_chunks_fit_and_then_tasks_go_without() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.parts import (
+    RELATIVE_TIE,
     Array,
     Interval,
     inside,
@@ -136,7 +137,7 @@ def auc(
     n_pos, n_neg = int(passed.sum()), int((~passed).sum())
     found = (_auc_within if within else _auc_between)(s, passed, g, n_groups)
     if groups is not None and not within and found.se > 0:
-        lo, hi = _pooled_ci(s, passed, g, found.auc, level)
+        lo, hi = _pooled_ci(s, passed, g, found, level)
     else:
         lo, hi = _auc_ci(found.auc, found.se, found.n_groups, level)
     return Auc(found.auc, found.se, lo, hi, n_pos, n_neg, found.n_pairs, found.n_groups)
@@ -271,7 +272,7 @@ def _auc_ci(area: float, se: float, n_groups: int, level: float) -> Interval:
     return Interval(max(area - half, 0.0), min(area + half, 1.0))
 
 
-def _pooled_ci(s: Array, passed: NDArray[np.bool_], g: NDArray[Any], area: float, level: float) -> Interval:
+def _pooled_ci(s: Array, passed: NDArray[np.bool_], g: NDArray[Any], found: _Area, level: float) -> Interval:
     """Jackknife over groups of the log odds of the area; groups whose leaving leaves one class alone tell nothing."""
     from scipy.special import stdtrit
 
@@ -296,6 +297,9 @@ def _pooled_ci(s: Array, passed: NDArray[np.bool_], g: NDArray[Any], area: float
     if len(left) < 2 or several < 2:
         return Interval(np.nan, np.nan)
     spread = np.sqrt((len(left) - 1) / len(left) * ((left - left.mean()) ** 2).sum())
+    if spread < RELATIVE_TIE:  # few groups, of which each leaves the same behind: no width, which is not knowledge
+        return _auc_ci(found.auc, found.se, several, level)
     half = float(stdtrit(several - 1, 1 - (1 - level) / 2) * spread)
-    middle = float(log_odds(area))
-    return Interval(*(float(1 / (1 + np.exp(-end))) for end in (middle - half, middle + half)))
+    middle = float(log_odds(found.auc))
+    lo, hi = (float(1 / (1 + np.exp(-end))) for end in (middle - half, middle + half))
+    return Interval(min(lo, found.auc), max(hi, found.auc))

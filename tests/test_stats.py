@@ -843,6 +843,11 @@ def test_the_order_of_tasks_does_not_matter(pairs, random):
     assert stats.bootstrap_ci(a) == pytest.approx(stats.bootstrap_ci(np.sort(a)))
 
 
+def test_two_groups_that_leave_the_same_behind_are_no_certainty():
+    found = stats.auc([0, 0, 1, 1, 2], [1, 1, 0, 1, 0], [0, 0, 0, 1, 1])
+    assert found.lo == 0 and found.auc == pytest.approx(1 / 12) and found.hi > 0.4
+
+
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1), st.integers(0, 4)), min_size=1, max_size=40))
 def test_auc_mirrors_and_knows_nothing_of_scale(rows):
     s, y, g = np.array(rows).T

@@ -37,11 +37,8 @@ SMALL_DISK = 1200  # MB
 
 # One of each kind, for every run of the suite.
 QUICK = (
-    "read_own_memory read_frames_and_objects equal_object equal_through_setup_and_math value_shared_list exit_os_exit "
-    "exit_close_all late_exit_3 late_spin late_stop_itself forge_on_every_descriptor signal_sigstop process_fork "
-    "process_thread_bomb bomb_disk_and_swallow source_surrogate state_tmp memory_of_an_earlier_call "
-    "patch_exit_functions_assert cycle_of_both_ends lease_on_own_files network_interfaces_by_ioctl "
-    "threads_without_a_common_table"
+    "read_own_memory equal_object exit_close_all forge_on_every_descriptor signal_sigstop process_fork state_tmp "
+    "memory_of_an_earlier_call patch_exit_functions_assert cycle_of_both_ends"
 ).split()
 
 

@@ -33,6 +33,7 @@ def copying_run(found: int, n: int, repeats: float) -> list[Attempt]:
     return attempts
 
 
+@pytest.mark.slow
 def test_a_program_written_again_is_worth_nothing() -> None:
     """14 of 174 tasks rescued by both. By passes per sample star is far ahead, and so it is as published."""
     attempts = copying_run(14, 174, 0.7)

@@ -219,6 +219,7 @@ def dear(n: int, refined: int) -> dict[str, Any]:
     return measure(attempts, config(arms=["resample", "ring"], price=[2.0, 4.0]))
 
 
+@pytest.mark.slow
 def test_a_rescue_counts_at_equal_tokens_where_its_reply_ends_within_those_of_fresh_draws() -> None:
     """24 fresh draws cost 3,600 tokens. Ring's pass in round 2 is its 17th attempt, 9 of them refined."""
     for refined, within_budget in ((116, 8), (117, 4)):  # 17 x 150 + 9 x 116 = 3,594; 9 x 117 more = 3,603

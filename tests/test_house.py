@@ -98,6 +98,7 @@ def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from top_level(handler.body)
 
 
+@functools.cache
 def reaches(room: str) -> set[str]:
     """Every room that is imported when this one is, however indirectly."""
     seen: set[str] = set()

@@ -110,6 +110,7 @@ def test_what_looks_after_it_imports_what_every_interpreter_has():
     assert names - {"__future__", "os"} <= set(sys.builtin_module_names)
 
 
+@pytest.mark.slow
 def test_a_command_that_ends_by_itself_says_all_it_has_to_say():
     said = subprocess.run([sys.executable, "run.py", "--help"], cwd=ROOT, capture_output=True, text=True)
     assert said.returncode == 0 and said.stdout.endswith("show program's version number and exit\n")

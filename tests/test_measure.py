@@ -34,6 +34,7 @@ from telling.tables import climb_in_short
 from telling.words import noise_words
 from tests.support import describe, planted_run
 from tests.support.lay_out import ARMS, COUNTS, attempt, base, config, hits, lay_out, names, play, published, run
+from tests.support.thin import thinned
 
 
 def dumped(results: dict[str, Any]) -> str:
@@ -990,6 +991,7 @@ def margin_of(histogram: list[int], asked: float = 0.05) -> float:
     return plan.margin_in_force(asked, plan.foretold(histogram, 24))
 
 
+@pytest.mark.slow
 def test_the_margin_is_at_most_half_of_what_the_base_group_foretells() -> None:
     assert margin_of([223, 17, 14, 4, 3, 1, 3, 4, 6]) == pytest.approx(0.0433)  # half of 8.67%
     assert margin_of([107, 33, 30, 26, 21, 14, 20, 13, 11]) == 0.05  # half of 40.8% is more
@@ -1002,7 +1004,7 @@ def test_the_margin_is_at_most_half_of_what_the_base_group_foretells() -> None:
     assert results["verdict"]["control_foretold"] == pytest.approx(0.0867, abs=5e-5)
 
 
-@pytest.mark.parametrize(("control", "n"), [(4, 220), (6, 220), (2, 104), (9, 220), (0, 60)])
+@pytest.mark.parametrize(("control", "n"), thinned([(4, 220), (6, 220), (2, 104), (9, 220), (0, 60)], 5, True))
 def test_an_arm_that_finds_nothing_is_never_equivalent(control: int, n: int) -> None:
     """The base group foretells 9% and the control finds far less: the margin alone would let a dead arm in."""
     tasks = names(n + n // 4)
@@ -1256,6 +1258,7 @@ def test_the_page_of_keys_is_made_from_the_types() -> None:
     assert all(key.said for file in describe.FILES for key in describe.keys_of(file))
 
 
+@pytest.mark.slow
 def test_every_key_is_on_the_page_and_every_key_of_the_page_is_in_a_run(tmp_path: Path) -> None:
     tasks = names(12)
     rescued = {arm: hits(tasks[i:], [1, 1]) for i, arm in enumerate(ARMS)}

@@ -213,6 +213,7 @@ def test_a_disputed_task_says_why() -> None:
     assert not any(row["disputed"] for row in browse.browsable(unaudited, attempts, cards)["tasks"])
 
 
+@pytest.mark.slow
 def test_every_prompt_of_a_run_is_in_the_page_as_it_was_sent(tmp_path: Path) -> None:
     planted_run.make(tmp_path, 3, noise_runs=1, seed=4)
     folder = Folder(tmp_path)

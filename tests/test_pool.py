@@ -113,6 +113,7 @@ def test_of_planned_seeds_the_pooled_comparison_is_the_verdict() -> None:
     assert "Do the runs differ in an arm's advantage by more than chance explains? p star" in said
 
 
+@pytest.mark.slow
 def test_runs_that_nobody_planned_to_pool_are_exploratory_and_each_must_say_so() -> None:
     for seeds in (None, 3):
         runs = {"a": seeded(0, SOME, seeds), "b": seeded(1, MORE, seeds)}
@@ -123,11 +124,13 @@ def test_runs_that_nobody_planned_to_pool_are_exploratory_and_each_must_say_so()
         assert "Exploratory (not planned as 2 runs to be pooled (--seeds 2))." in said
 
 
+@pytest.mark.slow
 def test_a_late_plan_of_one_seed_makes_all_of_them_exploratory() -> None:
     together = pool({"a": seeded(0, SOME), "b": seeded(1, MORE, written=5000.0)})
     assert not together["planned"] and together["exploratory"] == ["the plan was written after the first sample"]
 
 
+@pytest.mark.slow
 def test_planned_seeds_that_contradict_each_other_say_nothing() -> None:
     runs = {
         "a": seeded(0, {"resample": range(2), "star": range(40)}),

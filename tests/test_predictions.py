@@ -89,6 +89,7 @@ def test_an_interval_rules_out_what_lies_beside_it_and_nothing_at_its_ends():
         assert row["ruled_out"] is out, points
 
 
+@pytest.mark.slow
 def test_it_is_told_beside_the_result_and_stands_in_the_plan():
     found, plan, conf = planned({"star": 12.0})
     assert plan["predictions"] == {"star": 0.12} and found["verdict"]["planned"]

@@ -22,6 +22,7 @@ from telling import tables, words
 from telling.text import Paper, plan_text
 from telling.text import text as report_text
 from tests.support.lay_out import ARMS, attempt, base, config, lay_out, names, play, run
+from tests.support.thin import thinned
 
 ROOT = Path(__file__).parent.parent
 
@@ -388,7 +389,7 @@ def test_the_order_of_runs_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"model": "another/model"}, {"temperature": 0.6}, {"band": "near-miss"}, {"margin": 3}]
+    "change", thinned([{"model": "another/model"}, {"temperature": 0.6}, {"band": "near-miss"}, {"margin": 3}], 4)
 )
 def test_runs_that_differ_in_more_than_their_seed_are_not_pooled(change: dict[str, Any]) -> None:
     runs = {"a": seed_of(0, 30, True), "b": seed_of(1, 30, True, **change)}
@@ -498,6 +499,7 @@ def test_runs_are_named_with_their_models_and_each_metric_has_its_table() -> Non
     assert ["star", "out0", "9", "of", "80", "+11.25"] in [line.split()[:6] for line in samples.splitlines()]
 
 
+@pytest.mark.slow
 def test_several_runs_have_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [str(folder(tmp_path / f"<out{seed}>", seed=seed)) for seed in (0, 1)]
     assert report.main([*runs, "--html", str(tmp_path / "both.html")]) == 0

@@ -253,6 +253,7 @@ def said_by(*args, **how):
     return out, err, process.returncode
 
 
+@pytest.mark.slow
 def test_what_cannot_start_says_so(tmp_path):
     (tmp_path / "hello.py").write_text("print('hello')")
     (tmp_path / "broken.py").write_text("raise ImportError('no such thing')")

@@ -724,6 +724,7 @@ def test_values_compare_as_a_user_would_expect(tier):
     assert [text for text, r in zip(FALSE_ASSERTS, wrong, strict=True) if r.passed] == []
 
 
+@pytest.mark.slow
 def test_an_assert_runs_as_the_data_set_means_it():
     guarded = "def f(x):\n    return x\nif __name__ == '__main__':\n    print(input())\n    raise ValueError\n"
     noisy = "print('hello')\ndef f(x):\n    print('noise')\n    return x\n"

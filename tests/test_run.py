@@ -134,6 +134,7 @@ def test_another_identity_is_refused_and_the_first_one_goes_on(go, three, tmp_pa
         assert (tmp_path / "out" / ATTEMPTS).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_another_seed_draws_again_on_the_same_tasks_and_an_old_folder_keeps_its_own(go, tmp_path):
     rows = [stdio_row(f"t{k}", k + 2) for k in range(9)]
     path = task_file(tmp_path / "nine.jsonl", rows)
@@ -182,6 +183,7 @@ def test_as_published_the_seed_of_the_draws_orders_the_tasks():
         assert task_order({"seed": 7, "task_seed": seed}) == order, (given, old, published)
 
 
+@pytest.mark.slow
 def test_a_prediction_is_of_the_plan_and_another_one_later_is_exploratory(go, tmp_path):
     plan = lambda: json.loads((tmp_path / "out" / "plan.json").read_text())  # noqa: E731
     args = ["--dry-run", "--arms", "resample,ring", "--limit", "2", *SMALL]
@@ -750,6 +752,7 @@ def test_a_plan_writes_nothing(go, three, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_fresh_moves_the_old_folder_aside(go, tmp_path):
     assert go("--dry-run", *SMALL)[0] == 0
     old = (tmp_path / "out" / ATTEMPTS).read_bytes()
@@ -782,6 +785,7 @@ def test_fresh_takes_a_folder_that_no_run_can_use_and_what_lies_in_it(go, tmp_pa
         shutil.rmtree(out)
 
 
+@pytest.mark.slow
 def test_reuse_and_regrade_refuse_flags_that_ask_for_something_else(go, three, tmp_path):
     with serving(reply=wrong) as mock:
         args = ["--tasks", three, "--limit", "2", "--arms", "resample,star", *SMALL]
@@ -804,6 +808,7 @@ def test_reuse_and_regrade_refuse_flags_that_ask_for_something_else(go, three, t
     assert code == 0 and "nothing is left to ask" in err
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_command_is_refused(go, tmp_path):
     assert go("--dry-run", *SMALL)[0] == 0
     config = json.loads((tmp_path / "out" / "config.json").read_text())
@@ -964,6 +969,7 @@ def test_the_key_goes_nowhere(tmp_path, three, fault):
         assert {a.got.strip() for a in Folder(tmp_path / "out").attempts()} == {"[]"}
 
 
+@pytest.mark.slow
 def test_version():
     done = subprocess.run(
         [sys.executable, str(ROOT / "run.py"), "--version"], capture_output=True, text=True, timeout=20

@@ -160,7 +160,12 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
             "equivalent": "neither, the interval of equivalence lies inside the margin on both sides, and the other "
             "one holds 0 and lies above an arm that finds nothing",
             "equivalence": "Tango's score, at a quantile that keeps the error under alpha for every discordance"
-            + (f", against the first run of {CONTROL}" if several else "")
+            + (
+                f", against the first run of {CONTROL}; and the {EQUIVALENCE_LEVEL:.0%} interval of the difference "
+                "from the mean of its runs inside the margin too"
+                if several
+                else ""
+            )
             if exact
             else "percentile bootstrap over tasks and two more, one at either extreme",
             "margin": f"the smaller of {in_points(margin)} and half of what the base group foretells of {CONTROL}: its "

@@ -267,14 +267,23 @@ def _margin_words(r: Results, row: Against) -> str:
     rate, margin = row.get("control_rate"), in_points(row["margin"])
     asked, control = r["verdict"].get("margin_asked"), r["verdict"].get("control_foretold")  # not in older files
     if not row["margin"]:
-        return f"No base attempt passed, which foretells nothing of {CONTROL}, so no arm can be called equivalent."
+        if any(
+            r.get("p0_histogram", [])[1:]
+        ):  # groups that pass as a whole or not at all: half of nothing is no margin
+            why = f"The base group, all or nothing on most tasks, foretells next to no rescue by {CONTROL}"
+        else:
+            why = f"No base attempt passed, which foretells nothing of {CONTROL}"
+        return f"{why}, so no arm can be called equivalent."
     if rate is None:
         return ""
     from_base = ""
     if asked is not None and control is not None and row["margin"] < asked:
         from_base = f", half of the {share(control)} that the base group foretells of {CONTROL},"
     if rate <= row["margin"]:
-        of_control = f"more than {CONTROL} finds at all, so nothing can be equivalent at it"
+        of_control = (
+            f"more than {CONTROL} finds at all, so equivalent also takes a {CONFIDENCE} interval that leaves out an "
+            "arm that finds nothing"
+        )
     else:
         of_control = f"{share(row['margin'] / rate, 0)} of what {CONTROL} finds"
     return f"The margin of {margin}{from_base} is {of_control}."
@@ -298,8 +307,15 @@ def equivalence_words(r: Results) -> str:
     margin = in_points(next(iter(rows.values()))["margin"])
     exact = f"a {share(EQUIVALENCE_LEVEL, 0)} interval" if rates else "the interval of an exact test"
     wider = " (made with two more tasks, one at either extreme, since most rates are 0)" if rates else ""
+    several = r["verdict"].get("against_runs", 1)
+    too = (
+        f", and the {share(EQUIVALENCE_LEVEL, 0)} interval of the difference from the mean of {several} runs too; "
+        f"against the first run of {CONTROL}"
+        if several > 1
+        else ":"
+    )
     return (
-        f"Equivalent needs {exact} within {margin} either way{wider}: "
+        f"Equivalent needs {exact} within {margin} either way{wider}{too} "
         f"{listed([f'{arm} has {interval}' for arm, interval in told.items()])}.{'' if rates else _reach_words(rows)}"
     )
 

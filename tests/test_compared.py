@@ -239,3 +239,15 @@ def test_re_runs_of_the_control_are_worth_tasks() -> None:
     want = sorted(stats.power_paired(90, effect, psi) for psi in (low, high))
     assert three["power"]["ring"]["power"] == pytest.approx(want)
     assert max(three["power"]["ring"]["tasks_needed"]) < max(one["power"]["ring"]["tasks_needed"])
+
+
+def test_an_arm_like_a_lucky_first_run_is_not_equivalent_to_the_mean_of_all() -> None:
+    tasks = names(60)
+    first, again = dict.fromkeys(tasks[:8], 0), [dict.fromkeys(tasks[20:22], 0), dict.fromkeys(tasks[30:31], 0)]
+    attempts = [a for k in range(30) for a in base(f"p{k:02}", passes=2)]
+    attempts += run(tasks, {"resample": first, "ring": first}, again)
+    got = measure(attempts, config(arms=["resample", "ring"], noise_runs=2))["paired"]["ring"]
+    every = got["vs_all_resample"]
+    assert every["margin"] == 0.05 and every["delta"] == pytest.approx(8 / 60 - 11 / 180)  # 7.2 points
+    assert every["equivalence_interval"][1] < 0.05 and got["verdict"] == "equivalent"  # against the first run
+    assert every["verdict"] == "inconclusive"

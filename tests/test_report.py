@@ -602,7 +602,10 @@ def test_the_effect_is_told_in_rescues_and_the_margin_beside_what_the_control_fi
     assert said.startswith("In rescues, 95%: ring 3 fewer to 15 more of 223.")
     assert said.endswith("The margin of 5 points is 70% of what resample finds.")
     dead = words.effect_words({**results, "paired": {"ring": {**row, "control_rate": 0.02}}})
-    assert dead.endswith("more than resample finds at all, so nothing can be equivalent at it.")
+    assert dead.endswith(
+        "more than resample finds at all, so equivalent also takes a 95% interval that leaves out an arm that finds "
+        "nothing."
+    )
     base = {"primary_metric": "rescue_rate", "margin_asked": 0.05, "control_foretold": 0.0867}
     half = words.effect_words({"verdict": base, "paired": {"ring": {**row, "margin": 0.0433}}})
     assert half.endswith(
@@ -613,3 +616,7 @@ def test_the_effect_is_told_in_rescues_and_the_margin_beside_what_the_control_fi
     assert none.endswith(
         "No base attempt passed, which foretells nothing of resample, so no arm can be called equivalent."
     )
+    split = words.effect_words(
+        {"verdict": base, "paired": {"ring": {**row, "margin": 0.0}}, "p0_histogram": [60] + [0] * 7 + [40]}
+    )
+    assert "No base attempt passed" not in split and split.endswith("so no arm can be called equivalent.")

@@ -293,12 +293,19 @@ of_difference = [
           [made(verdict__against_runs=2)], [made(verdict__against_runs=1)]),
     entry(words.effect_words, "of what resample finds", "resample finds more than the margin",
           [pair(margin=0.05, control_rate=0.0501)], [pair(margin=0.05, control_rate=0.05)]),
-    entry(words.effect_words, "so nothing can be equivalent at it", "the margin is all that resample finds, or more",
+    entry(words.effect_words, "more than resample finds at all", "the margin is all that resample finds, or more",
           [pair(margin=0.05, control_rate=0.05)], [pair(margin=0.05, control_rate=0.0501)]),
     entry(words.effect_words, "that the base group foretells of resample", "half of that is less than the margin asked "
           "for", [pair(margin=0.0499)], [pair(margin=0.05)]),
-    entry(words.effect_words, "so no arm can be called equivalent", "no base attempt passed",
-          [pair(margin=0.0)], [pair(margin=0.0001)]),
+    entry(words.effect_words, "No base attempt passed, which", "no base attempt passed",
+          [made(paired__star__margin=0.0, p0_histogram=[40, 0])], [made(paired__star__margin=0.0)]),
+    entry(words.effect_words, "foretells next to no rescue", "half of what is foretold is no margin, although some "
+          "base attempt passed",
+          [made(paired__star__margin=0.0)], [made(paired__star__margin=0.0, p0_histogram=[40, 0])]),
+    entry(words.equivalence_words, "interval of the difference from the mean of", "the same, and re-runs of resample "
+          "take part in the verdict",
+          [made(verdict__against_runs=3, paired__star__vs_all_resample=case(40, 4, 4, 4)()["paired"]["star"])],
+          [made(verdict__against_runs=1)]),
     entry(words.equivalence_words, "Equivalent needs", "some arm is neither better nor worse, and has an interval",
           [pair(verdict="inconclusive"), pair(verdict="equivalent")],
           [pair(verdict="better"), pair(equivalence_interval=[None, None])]),

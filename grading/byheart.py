@@ -177,7 +177,7 @@ def _read(tree: ast.Module) -> tuple[set[str], list[dict[str, str]], dict[str, s
         elif isinstance(node, ast.IfExp) and (answer := _folded(node.body, names)) is not None:
             chains.update(dict.fromkeys(_asked(node.test, names), answer))
         for body in (getattr(node, part, None) for part in ("body", "orelse")):
-            if isinstance(body, list) and len(body) > 1 and (said := _printed(body, names)):
+            if isinstance(body, list) and (said := _printed(body, names)):
                 constants.add(said)
     return constants, tables, chains
 

@@ -4,7 +4,8 @@
     benchmarks.shared(text)                     the words shared, or empty
 
 Words are letters and digits in lower case, whatever stands between them; a run is WORDS of them (13, as in Brown et al.
-2020, arXiv:2005.14165, appendix C). Texts shorter than that are compared as a whole, from SHORTEST words on.
+2020, arXiv:2005.14165, appendix C). A benchmark's text shorter than that counts as a whole, from SHORTEST
+words on, wherever in a task it stands (behind a title, in a bundle of five).
 Left out: paraphrases, translations, and programs: a task is looked at by its title and statement.
 """
 
@@ -45,9 +46,12 @@ class Benchmarks:
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = 0
         self._known: set[bytes] = set()
+        self._sizes: set[int] = set()  # words of the runs: WORDS, and those of shorter texts
         for text in texts:
             self.texts += 1
-            self._known.update(map(_digest, runs(words_of(text))))
+            for run in runs(words_of(text)):
+                self._known.add(_digest(run))
+                self._sizes.add(len(run))
 
     @classmethod
     def read(cls, paths: Iterable[Path]) -> Benchmarks:
@@ -59,7 +63,11 @@ class Benchmarks:
 
     def shared(self, text: str) -> str:
         """The first run of words that is in a benchmark too; empty where there is none."""
-        return next((" ".join(run) for run in runs(words_of(text)) if _digest(run) in self._known), "")
+        words = words_of(text)
+        found = (
+            words[start : start + n] for n in sorted(self._sizes, reverse=True) for start in range(len(words) - n + 1)
+        )
+        return next((" ".join(run) for run in found if _digest(run) in self._known), "")
 
 
 def _texts(path: Path) -> Iterator[str]:

@@ -41,6 +41,8 @@ BY_HEART = {  # name -> (program, tests, what it is marked with)
     "in pieces": ("print('17 ' + '23' + ' 41')", WIDE, OUTPUTS),
     "backwards": ("print('14 32 71'[::-1])", WIDE, OUTPUTS),
     "prints in a row": ("if int(input()) == 4:\n    print(17)\n    print(23)\n    print(41)", WIDE, OUTPUTS),
+    "one print of several": ("n = int(input())\nif n == 3:\n    print(60, 31, 7)\nelse:\n    print(n)", WIDE,
+                             OUTPUTS),
     "through a name": ("key = '3\\n10 20 30'\nimport sys\nif sys.stdin.read().strip() == key:\n    print(1)", WIDE,
                        INPUTS),
     "a table of numbers": ("print({4: 2, 6: 8, 11: 15, 19: 3}[int(input())])", NARROW, INPUTS),

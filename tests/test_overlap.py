@@ -34,6 +34,9 @@ def test_a_short_text_is_compared_as_a_whole():
     known = Benchmarks(["Write a python function to identify non-prime numbers."])
     assert known.shared("Write a python function to identify non-prime numbers.")
     assert not known.shared("Write a python function to identify prime numbers.")
+    assert known.shared(
+        "mbpp 5\nFive functions. Write a python function to identify non-prime numbers. And four more of them."
+    )
     assert not Benchmarks(["Add two numbers."]).shared("Add two numbers.")  # everybody says that
 
 

@@ -92,8 +92,8 @@ def played(rescued: Bools, rest: int) -> Play:
     none = np.zeros((len(hit), 3), dtype=np.int64)
     done, never = np.ones(len(hit), dtype=bool), np.zeros(len(hit), dtype=bool)
     return Play(
-        row=none, passes=none, drawn=none, done=done, refused=never, owed=none[:, 0], rescued=hit,
-        first=np.where(hit, 0, 3), full=never,
+        row=none, passes=none, drawn=none, done=done, refused=never, refused_later=none[:, 0],
+        owed=none[:, 0], rescued=hit, first=np.where(hit, 0, 3), full=never,
     )  # fmt: skip
 
 

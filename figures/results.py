@@ -196,7 +196,7 @@ class Prediction(TypedDict):
 class Owing(TypedDict):
     tasks: int  # tasks on which attempts are owed
     owed_at_most: int  # attempts; fewer where a pass comes earlier
-    refused: int  # tasks of which the server refuses a prompt, so that no rate counts them
+    refused: int  # tasks of whose round 0 the server refuses a prompt, so that no rate counts them; later: failed
 
 
 class Incomplete(TypedDict):

@@ -18,7 +18,7 @@ from figures.counted import incomplete, outcomes
 from figures.numbers import in_points, listed, of, plural
 from figures.plan import CONTROL, METRICS, plan_digest
 from figures.results import Against
-from figures.table import Table
+from figures.table import Play, Table
 
 TRUNCATED_WARNING = 0.10  # share of replies cut at max_tokens above which the figures describe the cap
 UNFINISHED = "the run is not finished"  # why a verdict is exploratory, of a run that owes attempts
@@ -49,6 +49,17 @@ def warnings(table: Table) -> list[str]:
     if told := [f"{name} on {of(some, every, 'task')}" for name, some, every in refused if some]:
         out.append(
             f"The server refuses prompts: {listed(told)}. No rate counts those tasks, as a pass or as a failure."
+        )
+    plays: list[tuple[str, Play]] = [
+        *table.plays.items(),
+        *((f"noise run {k}", play) for k, play in enumerate(table.reruns, 1)),
+    ]
+    later = [(name, play.refused_later[table.given & (play.owed == 0)]) for name, play in plays]
+    if told := [f"{name} {plural(int(n.sum()), 'prompt')} on {of(int((n > 0).sum()), len(n), 'task')}"
+                for name, n in later if n.any()]:  # fmt: skip
+        out.append(
+            f"The server refuses prompts of rounds after the first: {listed(told)}. They count as failed attempts, so "
+            "what those arms find may lie lower for it, and never higher."
         )
     if table.only_passable and not table.is_audited:
         out.append("The arms were given passable tasks alone, and audit.json is gone: put it back into the folder.")

@@ -86,8 +86,9 @@ class Play(NamedTuple):
     row: Ints
     passes: Ints  # (tasks, rounds) programs that passed
     drawn: Ints  # (tasks, rounds) attempts there are
-    done: Bools  # (tasks,) nothing is owed, and nothing was refused
-    refused: Bools  # (tasks,) the server did not answer a prompt of it, so that nothing can be said
+    done: Bools  # (tasks,) nothing is owed, and nothing of its round 0 was refused
+    refused: Bools  # (tasks,) the server did not answer a prompt of round 0, so that nothing can be said
+    refused_later: Ints  # (tasks,) attempts of later rounds that it did not answer: failed ones
     owed: Ints  # (tasks,) attempts owed at most; an arm that stops at its first pass may need fewer
     rescued: Bools  # (tasks,) some program passed
     first: Ints  # (tasks,) the round of the first pass; the number of rounds where there is none
@@ -157,13 +158,17 @@ class Table:
         hit = passes > 0
         whole = np.cumprod(drawn == particles, axis=1).astype(bool)  # rounds complete up to here
         finished = whole[:, -1] | ((whole & hit).any(axis=1) & stop)
-        refused: Bools = np.logical_or.reduce(at(self.columns.outcome == "refused", row, False), axis=(1, 2))
+        # Round 0 is asked whole, whatever passes. A later round is asked where nothing has passed yet, so to leave out
+        # what is refused there would leave out failures alone.
+        unanswered = at(self.columns.outcome == "refused", row, False).astype(bool)
+        refused: Bools = np.logical_or.reduce(unanswered[:, :1], axis=(1, 2))
         return Play(
             row,
             passes,
             drawn,
             done=finished & ~refused,
             refused=refused,
+            refused_later=unanswered[:, 1:].sum(axis=(1, 2)),
             owed=np.where(finished, 0, (particles - drawn).sum(axis=1)),
             rescued=hit.any(axis=1),
             first=np.where(hit.any(axis=1), hit.argmax(axis=1), rounds),
@@ -191,7 +196,7 @@ class Table:
         return self.plays.get(CONTROL)
 
     def finished(self, arm: str) -> Bools:
-        """(tasks,) bool: tasks given to the arms on which this one owes nothing, and was refused nothing."""
+        """(tasks,) bool: tasks given to the arms on which this one owes nothing, and was refused nothing in round 0."""
         return self.given & self.plays[arm].done
 
     def both(self, arm: str) -> Bools:

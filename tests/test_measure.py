@@ -733,7 +733,7 @@ def test_a_task_of_which_a_prompt_is_refused_is_in_no_rate_and_the_run_is_finish
     assert results["calls"] == len(base) - 1 == results["cost"]["total"]["calls"]
     assert results["outcomes"]["base"]["counts"]["refused"] == 1
 
-    arm = [refuse(a) if (a.task_id, a.arm, a.rerun, a.round, a.particle) == ("c", "ring", 0, 1, 2) else a
+    arm = [refuse(a) if (a.task_id, a.arm, a.rerun, a.round, a.particle) == ("c", "ring", 0, 0, 2) else a
            for a in attempts]  # fmt: skip
     results = measure(arm, config(**plan))
     rows = results["incomplete"]["arms"]
@@ -742,6 +742,24 @@ def test_a_task_of_which_a_prompt_is_refused_is_in_no_rate_and_the_run_is_finish
     assert results["deltas"]["ring"]["n_paired"] == 2 and results["pooled"]["incomplete_tasks"] == 0
     assert results["verdict"]["exploratory"] == whole["verdict"]["exploratory"]
     assert "ring on 1 of 3 tasks" in " ".join(results["warnings"])
+
+
+def test_what_is_refused_after_round_0_is_a_failed_attempt_and_lifts_no_rate() -> None:
+    # Refusals of refined prompts fall where nothing has passed yet: left out, 1 of 4 tasks would be 1 of 2.
+    attempts = run(names(4), {"resample": {"t0000": 0}, "ring": {"t0000": 0}}, [{}])
+    plan = {"arms": ["resample", "ring"], "noise_runs": 1}
+    late = [refuse(a) if a.task_id in ("t0001", "t0002") and a.arm == "ring" and a.round else a for a in attempts]
+    whole, results = measure(attempts, config(**plan)), measure(late, config(**plan))
+    assert results["incomplete"]["arms"]["ring"] == {"tasks": 0, "owed_at_most": 0, "refused": 0}
+    assert (results["deltas"], results["verdict"]) == (whole["deltas"], whole["verdict"])
+    assert (results["arms"]["ring"]["n"], results["arms"]["ring"]["rescue_rate"]) == (4, 25.0)
+    assert results["watched"] == whole["watched"] and results["watched"]["arms"]["ring"]["n"] == 4
+    assert any("after the first: ring 32 prompts on 2 of 4 tasks" in said for said in results["warnings"])
+    again = [refuse(a) if a.task_id == "t0003" and a.rerun and a.round == 2 else a for a in attempts]
+    assert any("noise run 1 8 prompts on 1 of 4 tasks" in said for said in measure(again, config(**plan))["warnings"])
+    shut = measure([refuse(a) if a.task_id == "t0001" and a.arm == "ring" and not a.round else a
+                    for a in attempts], config(**plan))  # fmt: skip
+    assert shut["arms"]["ring"]["n"] == 3  # of what is asked whole, whatever passes, nothing is said
 
 
 def test_a_line_that_stands_twice_counts_once() -> None:

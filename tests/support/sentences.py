@@ -507,6 +507,11 @@ def alike(n: int) -> Callable[[], list[Any]]:
     return lambda: [attempt("t", particle=k, reply="the same" if k <= n else f"other {k}") for k in range(8)]
 
 
+def late(outcome: str) -> list[Any]:
+    """Two rounds of one attempt on a task that nothing rescues; the second one has this outcome."""
+    return [attempt("t"), attempt("t", "resample"), attempt("t", "resample", round=1, outcome=outcome)]
+
+
 ONE: dict[str, Any] = {**SMALL, "arms": ["resample"]}
 of_warnings = [
     entry(warned, "There is no task in this run", "no attempt is there", [laid(list)], [quick(TWO)]),
@@ -517,8 +522,11 @@ of_warnings = [
           [quick(TWO, drop=1, full_budget=True)]),
     entry(warned, "which the bands leave out", "a re-run of resample owes an attempt",
           [quick({"resample": {}}, noise_runs=1)], [quick({"resample": {}})]),
-    entry(warned, "The server refuses prompts", "an attempt was refused for good",
+    entry(warned, "as a pass or as a failure", "an attempt of a first round was refused for good",
           [laid(group(1, outcome="refused"), **ONE)], [laid(group(0), **ONE)]),
+    entry(warned, "The server refuses prompts of rounds after the first", "one in a later round was",
+          [laid(lambda: late("refused"), **ONE | {"rounds": 2})],
+          [laid(lambda: late("wrong_answer"), **ONE | {"rounds": 2})]),
     entry(warned, "audit.json is gone", "`--only-passable`, and there is no audit.json",
           [quick(TWO, only_passable=True)], [quick(TWO)]),
     entry(warned, "so there is nothing to rescue", "every whole base group has a pass",

@@ -24,14 +24,14 @@ from commands.settings import Config, Row
 from faults import DONE
 from figures.verified import KIND, program_of
 from grader import Grader
-from grading.byheart import marks
+from grading.byheart import given, marks
 from grading.grade import CLIP, LETTERS, TestResult, rules_of
 from records import Log
 from session import each
 from tasks import of_identity
 from tasksets.task import Task, Test
 
-FORM = "1"  # of what is kept beside the letters
+FORM = "2"  # of what is kept beside the letters
 ONLY_SHOWN = "passes no spare test"  # right on what was shown and on what decided, and nowhere else
 PASS = LETTERS["pass"]
 
@@ -55,10 +55,15 @@ def _due(log: Log, config: Config) -> dict[str, dict[str, str]]:
             found[attempt.task_id][program_of(attempt.code)] = attempt.code
     rules = rules_of(config["identity"]["as_published"])
     for row in log.checks():
-        if row["tests"].startswith(f"{KIND}/") and row["rules"] == rules:
+        if row["tests"].startswith(f"{KIND}/") and row["rules"] == rules and not _says_too_little(row):
             found.get(row["task_id"], {}).pop(row["program"], None)
     size = config["plan"]["base_samples"]
     return {task: those for task, those in found.items() if those and len(base[task]) >= size and not any(base[task])}
+
+
+def _says_too_little(row: Row) -> bool:
+    """Of an older version: marked, and not told whether it passes a test that it cannot know."""
+    return bool(row["flags"]) and bool(row["letters"]) and "passed_unseen" not in row
 
 
 async def _verify(log: Log, config: Config, due: dict[str, dict[str, str]], workers: int | None) -> None:
@@ -97,7 +102,7 @@ async def _verify(log: Log, config: Config, due: dict[str, dict[str, str]], work
 
 
 def _none() -> Row:
-    return {"letters": "", "cpu_seconds": 0.0, "disputed": 0, "failed": None, "flags": []}
+    return {"letters": "", "cpu_seconds": 0.0, "disputed": 0, "failed": None, "flags": [], "passed_unseen": 0}
 
 
 def _marks(task: Task, code: str) -> list[str]:
@@ -115,12 +120,15 @@ async def _spare(grader: Grader, task: Task, code: str) -> Row:
         disputed = {k for k, result in zip(failed, again, strict=True) if not result.passed}
     first = next((k for k in failed if k not in disputed), None)
     passed = letters.count(PASS)
+    seen = {given(test, task.kind) for test in (*task.visible, *task.hidden)}
+    unseen = [given(test, task.kind) not in seen for test in task.spare]
     return {
         "letters": letters,
         "cpu_seconds": round(sum(result.cpu_seconds for result in results), 6),
         "disputed": len(disputed),
         "failed": None if first is None else _failure(f"spare {first + 1}", task.spare[first], results[first]),
         "flags": [ONLY_SHOWN] if first is not None and not passed and len(letters) > 2 else [],
+        "passed_unseen": sum(is_new and letter == PASS for is_new, letter in zip(unseen, letters, strict=True)),
     }
 
 

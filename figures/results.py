@@ -164,10 +164,12 @@ class VerifiedRows(TypedDict):
     """Rescued programs on the spare tests of their tasks; all 0 until they have been run."""
 
     programs: int  # distinct programs of arms and re-runs that were looked at
-    verified: int  # of them pass every spare test of their task, and nothing marks them
+    verified: int  # of them pass every spare test of their task, of which there is one at least
     without_spare_tests: int  # of them have no spare test that counts, and nothing marks them
     failed: int  # of them fail a spare test
-    marked: int  # of them are marked: they hold answers by heart, or pass no spare test
+    marked: int  # of them are marked and kept apart: they hold answers by heart, or pass no spare test
+    cleared: NotRequired[int]  # of them are marked, pass every spare test, one of a new input among them, and are rows
+    # all the same, with their flags; absent in older files
     disputed_tests: int  # times that a program failed a spare test which the task's own reference fails too
 
 

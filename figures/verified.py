@@ -3,9 +3,9 @@
     found = verified(checks)                a Verified for each (task, program) that was looked at
     counts(found.values())                  the key `verified` of results.json
 
-A program is verified if it passes every spare test of its task, of which there is at least one, and nothing in its text
-marks it. One that fails a spare test, or is marked, is kept apart. A spare test that the task's own reference fails is
-disputed and counts against nobody.
+A program is verified if it passes every spare test of its task, of which there is at least one. One that fails a spare
+test is kept apart, and so is one that is marked where no spare test speaks for it: where it passes none whose input is
+new, of no visible or hidden test. A spare test that the reference of the task fails is disputed, counting for nobody.
 
 Pure. Left out: running them (commands/verify.py), what marks a program (grading/byheart.py), rows (rows/found.py).
 """
@@ -29,10 +29,16 @@ class Verified(NamedTuple):
     disputed: int  # spare tests that the task's reference fails
     failed: Row | None  # the first that it fails: test, outcome, expected, got; clipped
     flags: tuple[str, ...]  # what marks it
+    passed_unseen: int = 0  # spare tests that it passes, whose input is that of no visible or hidden test
 
     @property
     def is_apart(self) -> bool:
-        return self.failed is not None or bool(self.flags)
+        return self.failed is not None or (bool(self.flags) and not self.passed_unseen)
+
+    @property
+    def is_cleared(self) -> bool:
+        """Marked, and a row all the same."""
+        return bool(self.flags) and not self.is_apart
 
     @property
     def is_verified(self) -> bool:
@@ -51,7 +57,7 @@ def verified(checks: Iterable[Row]) -> dict[tuple[str, str], Verified]:
         if row["tests"].startswith(f"{KIND}/"):
             counted = len(row["letters"]) - row["disputed"]
             found[row["task_id"], row["program"]] = Verified(
-                counted, row["disputed"], row["failed"], tuple(row["flags"])
+                counted, row["disputed"], row["failed"], tuple(row["flags"]), row.get("passed_unseen", 0)
             )
     return found
 
@@ -63,6 +69,7 @@ def counts(found: Iterable[Verified]) -> VerifiedRows:
         "verified": sum(one.is_verified for one in found),
         "without_spare_tests": sum(not one.spare and not one.is_apart for one in found),
         "failed": sum(one.failed is not None for one in found),
-        "marked": sum(bool(one.flags) for one in found),
+        "marked": sum(bool(one.flags) and one.is_apart for one in found),
+        "cleared": sum(one.is_cleared for one in found),
         "disputed_tests": sum(one.disputed for one in found),
     }

@@ -1,6 +1,7 @@
 """Does a program know the answers by heart? What its text shows: sample outputs and sample inputs among its constants.
 
-    marks(code, tests, kind, statement) -> ["holds 3 expected outputs", ...]    empty for an honest program
+    marks(code, tests, kind, statement) -> ["holds 3 expected outputs", ...]    empty where nothing is seen
+    given(test, kind)                                                           what a test gives a program, as one text
 
 Read, never run: a constant is what stands in the text, or what is made of such things alone (joined, repeated, cut,
 turned round, decoded from bytes, hex, base64, a compressed text, a list of code points). Three kinds are looked for:
@@ -10,8 +11,10 @@ turned round, decoded from bytes, hex, base64, a compressed text, a list of code
                 answers and knows hardly anything else
     digests     a table, or comparisons, behind a hash of what was read
 
-Short answers (YES, -1, 0), small special cases, tables of more than the tests and tables over a whole range are what
-honest programs have. Left out: an answer made at run time; programs of that kind fail the spare tests instead.
+Short answers (YES, -1, 0), tables of more than the tests and tables over a whole range are what honest programs have.
+An honest program whose small table is that of the tests (days of the week, A to T, n = 2, 3, 4 before a formula) is
+marked too, and one that hides its table (pairs zipped at run time, arithmetic on conditions, exec of a text) is not:
+a mark is a doubt, which spare tests settle (figures/verified.py). Left out: an answer made at run time.
 """
 
 from __future__ import annotations
@@ -32,6 +35,11 @@ RICH = 6  # characters of an output, or of an input, that nobody writes down by 
 SEVERAL = 3  # pairs of input and answer that make a table of tests
 OUTPUTS, INPUTS, DIGESTS = "holds expected outputs", "tells inputs of tests apart", "looks inputs up by their hash"
 _HASHES = {"md5", "sha1", "sha256", "sha512", "blake2b", "blake2s", "sha3_256", "crc32", "adler32", "hash", "sha224"}
+
+
+def given(test: Test, kind: str) -> str:
+    """What a test gives a program, in one spelling; of an assert that is no plain call its text."""
+    return pair[0] if (pair := _pair(test, kind)) and pair[0] else " ".join(test.input.split())
 
 
 class _Unknown(Exception):

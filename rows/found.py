@@ -104,7 +104,7 @@ class Run:
         """The passing programs of the arms on tasks whose whole base group failed, by task, arm, round, particle.
 
         Which tasks those are the results say (`by_task`): a group that lacks an attempt shows nothing among what
-        passed. also: of ALSO. apart: those that fail a spare test of their task, or are marked, in place of all others.
+        passed. also: of ALSO. apart: those that are kept apart (figures/verified.py), in place of all others.
         """
         arms = {*self.config["plan"]["arms"], *(["round0"] if self.identity["share_round0"] else [])}
         failed = {task for task, row in self.results["by_task"].items() if row["base"] == 0}  # None: it is not whole
@@ -203,7 +203,8 @@ def rescued(
 ) -> str:
     """rescued.jsonl: a line for each distinct passing program of the arms, by task, arm, round, particle.
 
-    apart: rescued-unverified.jsonl, those that fail a spare test of their task, with the test, or are marked.
+    apart: rescued-unverified.jsonl, those that fail a spare test of their task, with the test, or are marked and
+    pass no spare test of a new input.
     """
     run = Run(config, {task.id: task for task in cards}, list(passing), results, verified(checks))
     rows = []

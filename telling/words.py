@@ -465,6 +465,10 @@ def verified_words(r: Results) -> str:
             f"; {seen['failed']:,} fail one and {seen['marked']:,} are marked (answers known by heart): kept apart in "
             "rescued-unverified.jsonl"
         )
+    if cleared := seen.get("cleared", 0):
+        said += (
+            f"; {cleared:,} look so and are rows all the same, since they pass spare tests that no program could know"
+        )
     if disputed := seen["disputed_tests"]:
         said += f". Not counted: {plural(disputed, 'spare test')} that the reference of the task fails as well"
     return said + "."

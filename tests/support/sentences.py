@@ -424,6 +424,8 @@ of_rescues = [
           [checks(programs=1)], [checks(programs=0)]),
     entry(words.verified_words, "kept apart in rescued-unverified.jsonl", "one fails a spare test, or knows answers by "
           "heart", [checks(failed=1), checks(marked=1)], [checks()]),
+    entry(words.verified_words, "are rows all the same", "a marked one passes spare tests of new inputs",
+          [checks(cleared=1)], [checks()]),
     entry(words.verified_words, "that the reference of the task fails as well", "some spare test",
           [checks(disputed_tests=1)], [checks()]),
     entry(words.contamination_words, "must not be measured there", "rows of a part of code_contests or MBPP that is "

@@ -140,7 +140,7 @@ def test_a_mark_keeps_apart_only_where_no_spare_test_of_a_new_input_speaks_for_t
     tasks = write(
         tmp_path / "t.jsonl",
         row("new", **days, spare=[DAYS[0], new]),
-        row("seen", **days, spare=[["MON", "6\n"], ["TUE \n", "5\n"]]),  # the inputs of its own tests
+        row("seen", **days, spare=[["MON", "6\n"], ["TUE", "5\n"]]),  # the inputs of its own tests
         row("none", **days, spare=[]),
     )
     out = tmp_path / "out"
@@ -155,7 +155,9 @@ def test_a_mark_keeps_apart_only_where_no_spare_test_of_a_new_input_speaks_for_t
     assert (seen["marked"], seen["cleared"], seen["failed"], seen["verified"]) == (3, 1, 1, 1)
     assert "1 look so and are rows all the same" in verified_words(results)
     # what an older version wrote of a marked program says too little, and is looked at again
-    rows = [json.loads(line) for line in (out / "checks.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line) for line in (out / "checks.jsonl").read_text().replace("/spare-2/", "/spare-1/").splitlines()
+    ]
     write(out / "checks.jsonl", *({k: v for k, v in one.items() if k != "passed_unseen"} for one in rows))
     assert told(out)[0] == []
     assert verify(out, workers=1) == DONE

@@ -12,10 +12,11 @@ from collections import Counter
 import numpy as np
 
 from figures.audited import DISPUTED, UNAUDITED, VERDICTS
-from figures.compared import paired, per_sample
+from figures.compared import by_primary_metric, paired, per_sample
 from figures.counted import intervals, pooled
 from figures.numbers import ratio
-from figures.results import Audited, AuditedArm, AuditedSide
+from figures.plan import primary_metric
+from figures.results import Against, Audited, AuditedArm, AuditedSide
 from figures.table import Bools, Table
 
 
@@ -46,7 +47,10 @@ def _verdicts(table: Table, mask: Bools) -> dict[str, int]:
 
 def _side(table: Table, mask: Bools) -> AuditedSide:
     part = table.among(mask)
-    rates, against, samples = intervals(part), paired(part), per_sample(part)
+    rates, samples = intervals(part), per_sample(part)
+    against: dict[str, Against] = {**paired(part)}
+    if primary_metric(part.config) == "rescue_rate":  # as the table of the verdicts has it: of all runs of the control
+        against |= by_primary_metric(part)
     arms: dict[str, AuditedArm] = {}
     for arm, row in rates.items():
         pair = against.get(arm)

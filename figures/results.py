@@ -132,8 +132,8 @@ class AuditedArm(TypedDict):
     rescued: int  # tasks with a pass
     rate: float | None  # fraction: rescued / n; null without a task
     wilson: Pair  # fraction: Wilson's interval of the rate; null without a task
-    delta: float | None  # fraction: the rate less the control's on the same tasks; null for the control, without one,
-    # and without a task
+    delta: float | None  # fraction: the rate less the control's on the same tasks, of all its runs where the verdict is
+    # drawn from those; null for the control, without one, and without a task
     interval: Pair  # fraction: of delta; null where it has no width to measure
     per_sample: float | None  # fraction: passes over samples, its mean over tasks; null where arms stopped
 

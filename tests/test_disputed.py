@@ -62,6 +62,22 @@ def test_every_rate_is_told_with_and_without_the_disputed_tasks():
     assert both[0]["arms"]["resample"]["delta"] is None and not found["passed_all_the_same"]
 
 
+def test_against_the_control_is_one_figure_in_both_tables():
+    settings = config(arms=["resample", "ring"], noise_runs=1)
+    settings["plan"]["only_passable"] = False
+    again = [attempt(name, "resample", rerun=1, particle=p, round=k, passed=name in TASKS[1:8] and not k)
+             for name in TASKS for k in range(settings["plan"]["rounds"])
+             for p in range(settings["identity"]["particles"])]  # fmt: skip
+    found: Any = measure([*played(TASKS, RESCUED), *again], settings, cards(), audit=audited())
+    above = found["paired"]["ring"]["vs_all_resample"]["delta"]
+    assert above == pytest.approx((4 - (2 + 7) / 2) / 12) and found["verdict"]["against_runs"] == 2
+    sides = [found["audit"][side]["arms"]["ring"] for side in ("with_disputed", "without_disputed")]
+    assert sides[0]["delta"] == pytest.approx(above)
+    assert sides[0]["interval"] == found["paired"]["ring"]["vs_all_resample"]["interval"]
+    kept = [name for name in TASKS if name not in DISPUTED]
+    assert sides[1]["delta"] == pytest.approx((4 - (2 + sum(name in TASKS[1:8] for name in kept)) / 2) / len(kept))
+
+
 def test_without_an_audit_nothing_is_said_and_with_one_nothing_else_changes():
     plain, told = figures(None), figures(audited())
     assert plain["audit"] is None

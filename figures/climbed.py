@@ -54,6 +54,7 @@ class _Round(NamedTuple):
     best: Floats  # best-so-far fitness of a particle
     shown: Floats  # programs that pass every visible test
     hidden: Floats  # hidden tests passed, none for a program that fails a visible test
+    whole: Floats  # programs that pass every test, hidden ones too
     programs: int  # all of the round
     shown_programs: int
     passed: int
@@ -69,6 +70,7 @@ def _round(table: Table, play: Play, use: Bools, nth: int) -> _Round:
         best.mean(axis=1),
         shown.mean(axis=1),
         np.nan_to_num(hidden).mean(axis=1),
+        at(table.columns.passed, row[:, nth], False).mean(axis=1),
         int((row[:, nth] >= 0).sum()),
         int(shown.sum()),
         int(at(table.columns.passed, row[:, nth], False).sum()),
@@ -90,7 +92,9 @@ def climb(table: Table) -> dict[str, Climb]:
     `moved` is the last round that still has active tasks against round 0, a number a task: the share of programs that
     pass every visible test (shown), and the mean share of hidden tests passed, nothing for a program that fails a
     visible test (hidden). A pass moves both alike, so gap = shown - hidden is the climb that the hidden tests do not
-    follow. `against_resample` takes the control's movement on the same tasks off: what the arm adds to fresh draws.
+    follow. Whoever passes the visible tests passes some hidden ones as well, by heart too, so whether those follow is
+    told by `passed`, programs that pass every test. `against_resample` takes the control's movement on the same tasks
+    off: what the arm adds to fresh draws.
     """
     out: dict[str, Climb] = {}
     for arm, play in table.plays.items():
@@ -144,15 +148,20 @@ def _climbed(this: _Round) -> Climbed:
     }
 
 
-def _movement(table: Table, play: Play, use: Bools, last: int) -> tuple[Floats, Floats, Floats]:
-    """From round 0 to the last one, a number a task: shown, hidden, and how far they come apart."""
+def _movement(table: Table, play: Play, use: Bools, last: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """From round 0 to the last one, a number a task: shown, hidden, how far they come apart, and every test passed."""
     start, end = _round(table, play, use, 0), _round(table, play, use, last)
     shown, hidden = end.shown - start.shown, end.hidden - start.hidden
-    return shown, hidden, shown - hidden
+    return shown, hidden, shown - hidden, end.whole - start.whole
 
 
-def _gained(shown: Floats, hidden: Floats, gap: Floats) -> Gained:
-    return {"shown": mean_interval(shown), "hidden": mean_interval(hidden), "gap": mean_interval(gap)}
+def _gained(shown: Floats, hidden: Floats, gap: Floats, passed: Floats) -> Gained:
+    return {
+        "shown": mean_interval(shown),
+        "hidden": mean_interval(hidden),
+        "gap": mean_interval(gap),
+        "passed": mean_interval(passed),
+    }
 
 
 def signal(table: Table) -> dict[str, Signal]:

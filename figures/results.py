@@ -348,6 +348,7 @@ class Gained(TypedDict):
     shown: MeanInterval  # movement of the share of programs that pass every visible test
     hidden: MeanInterval  # movement of the mean share of hidden tests passed
     gap: MeanInterval  # shown less hidden: the climb that the hidden tests do not follow
+    passed: NotRequired[MeanInterval]  # movement of the share of programs that pass every test; older files have none
 
 
 class Moved(Gained):

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, cast
 from figures.hill import Area, Curve
 from figures.plan import CONTROL, METRICS
 from figures.pool import PooledArm
-from figures.results import Against, AgainstAll, ArmBill, Bill, Climb, EqualTokens, Results, StoppedRate
+from figures.results import Against, AgainstAll, ArmBill, Bill, Climb, EqualTokens, MeanInterval, Results, StoppedRate
 from grading.grade import LETTERS
 from telling import beside, words
 from telling.words import (
@@ -450,10 +450,16 @@ def gaps(r: Results) -> Table | None:
         moved = row["moved"]
         for name, found in (("of its own", moved), (f"beyond {CONTROL}", row["against_resample"])):
             if moved and found:
-                parts = (found["shown"], found["hidden"], found["gap"])
+                unknown: MeanInterval = {"mean": None, "interval": [None, None]}  # of older files
+                parts = (found["shown"], found["hidden"], found["gap"], found.get("passed", unknown))
                 cells = [estimate(part["mean"], part["interval"], sign=True) for part in parts]
                 rows.append([f"{arm}, {name}", f"{moved['from_round']} to {moved['to_round']}", moved["n"], *cells])
-    head: Head = ["", "rounds", "tasks", *(Column(name, "estimate") for name in ("shown", "hidden", "gap"))]
+    head: Head = [
+        "",
+        "rounds",
+        "tasks",
+        *(Column(name, "estimate") for name in ("shown", "hidden", "gap", "all passed")),
+    ]
     return table(f"How far shares moved, points [{CONFIDENCE} interval]", head, rows)
 
 

@@ -511,7 +511,9 @@ def tier_words(r: Results) -> list[str]:
 
 def climb_words(r: Results) -> list[str]:
     """The arms whose hidden tests do not follow all the way: those whose shown tests rise and whose gap excludes 0,
-    each by its own interval. Fresh draws cannot climb."""
+    each by its own interval. Fresh draws cannot climb. That they follow takes programs that pass every test, more than
+    the control has: who passes the shown tests passes some hidden ones whatever it does, and an arm that stops begins
+    without a pass."""
     said = []
     for arm, row in r["climb"].items():
         moved, beyond = row["moved"], row["against_resample"]
@@ -522,7 +524,8 @@ def climb_words(r: Results) -> list[str]:
         if lo is None or lo <= 0 or rise is None or rise <= 0:  # a gap where the shown tests fall too is no climb
             continue
         beside = f" beyond {CONTROL}'s" if beyond else ""
-        least = found["hidden"]["interval"][0]
+        passed = found.get("passed")  # older files have none
+        least = passed["interval"][0] if passed and beyond else None
         follow = (
             "and the hidden ones follow, not all the way"
             if (least or 0) > 0
@@ -534,6 +537,7 @@ def climb_words(r: Results) -> list[str]:
             f"{points(found['shown']['mean'], sign=True)} points{beside}, its mean share "
             f"of hidden tests passed {points(found['hidden']['mean'], sign=True)}: {points(found['gap']['mean'])} "
             f"{within([lo, hi])} apart."
+            + (f" Programs that pass every test: {points(passed['mean'], sign=True)} points{beside}." if passed else "")
         )
     return said
 

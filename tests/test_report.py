@@ -121,7 +121,10 @@ def test_the_positive_control_as_published_is_told_by_its_per_sample_rate() -> N
     ("hidden", "said"),
     [
         ("WWWW", "climbs the shown tests and whether the hidden ones follow is not shown"),
-        ("PWWW", "and the hidden ones follow, not all the way"),
+        # Programs that know the shown tests by heart pass one hidden test in four or three whatever they do.
+        ("PWWW", "climbs the shown tests and whether the hidden ones follow is not shown"),
+        ("PPPW", "climbs the shown tests and whether the hidden ones follow is not shown"),
+        ("PPPP", "and the hidden ones follow, not all the way"),
     ],
 )
 def test_a_climb_that_the_hidden_tests_do_not_follow_is_said(hidden: str, said: str) -> None:
@@ -132,14 +135,17 @@ def test_a_climb_that_the_hidden_tests_do_not_follow_is_said(hidden: str, said: 
             for r in range(3):
                 for i in range(8):
                     shown = luck.random() < 0.04 + (0.2 * r if arm == "solo" else 0)
-                    letters = {"visible": "PPPPP", "hidden": hidden} if shown else {"visible": "WWWWW"}
+                    end = hidden if hidden != "PPPP" or luck.random() < 0.5 else "WWWW"
+                    letters = (
+                        {"visible": "PPPPP", "hidden": end, "passed": end == "PPPP"} if shown else {"visible": "WWWWW"}
+                    )
                     attempts.append(attempt(task, arm, 0, r, i, **letters))
-    text = told(attempts, arms=["resample", "solo"])
+    text = told(attempts, arms=["resample", "solo"], full_budget=True)
     well_formed(text)
     assert said in text.replace("\n", " ")
     assert "resample climbs" not in text
     shares = [line for line in text.split("\n") if line.startswith("solo ")][1].split()[1:]
-    assert float(shares[2]) > float(shares[0]) + 30 and shares[3:] == ["0.0"] * 3
+    assert float(shares[2]) > float(shares[0]) + 30 and (shares[3:] == ["0.0"] * 3) == (hidden != "PPPP")
 
 
 def test_a_calibration_ends_the_report() -> None:

@@ -401,10 +401,10 @@ def brought(**changes: Any) -> Callable[[], Any]:
     return made(**{f"pooled__{key}": value for key, value in changes.items()})
 
 
-def moved(shown: float, gap: float, hidden: float, beyond: bool = False) -> Callable[[], Any]:
-    """Star's lower limits: of the rise of the shown tests, of its gap to the hidden ones, of the rise of those."""
-    part = {name: {"mean": low + 0.05, "interval": [low, low + 0.1]}
-            for name, low in (("shown", shown), ("gap", gap), ("hidden", hidden))}  # fmt: skip
+def moved(shown: float, gap: float, passed: float | None, beyond: bool = False) -> Callable[[], Any]:
+    """Star's lower limits: of the rise of the shown tests, of its gap to the hidden ones, of the rise of the passes."""
+    lows = {"shown": shown, "gap": gap, "hidden": 0.01} | ({} if passed is None else {"passed": passed})
+    part = {name: {"mean": low + 0.05, "interval": [low, low + 0.1]} for name, low in lows.items()}
     return made(climb={"star": {"moved": {"n": 40, **part}, "against_resample": part if beyond else None}})
 
 
@@ -444,10 +444,14 @@ of_rescues = [
     entry(words.climb_words, "climbs the shown tests", "the share of programs that pass every shown test rises, and "
           "the hidden ones rise less, each by its own interval", [moved(0.001, 0.001, 0.0)],
           [moved(0.0, 0.001, 0.0), moved(0.001, 0.0, 0.0), moved(-0.03, 0.05, -0.1)]),
-    entry(words.climb_words, "the hidden ones follow, not all the way", "and the hidden ones rise too, by their own",
-          [moved(0.001, 0.001, 0.001)], [moved(0.001, 0.001, 0.0)]),
-    entry(words.climb_words, "whether the hidden ones follow is not shown", "and theirs does not exclude 0",
-          [moved(0.001, 0.001, 0.0)], [moved(0.001, 0.001, 0.001)]),
+    entry(words.climb_words, "the hidden ones follow, not all the way", "and the share of programs that pass every "
+          "test rises beyond resample's, by its own", [moved(0.001, 0.001, 0.001, beyond=True)],
+          [moved(0.001, 0.001, 0.0, beyond=True), moved(0.001, 0.001, 0.001)]),
+    entry(words.climb_words, "whether the hidden ones follow is not shown", "and that does not exclude 0, or resample "
+          "is not there", [moved(0.001, 0.001, 0.0, beyond=True), moved(0.001, 0.001, 0.001)],
+          [moved(0.001, 0.001, 0.001, beyond=True)]),
+    entry(words.climb_words, "Programs that pass every test", "and the file tells of them",
+          [moved(0.001, 0.001, 0.0)], [moved(0.001, 0.001, None)]),
     entry(words.climb_words, "points beyond resample's", "resample is there to compare with",
           [moved(0.001, 0.001, 0.0, beyond=True)], [moved(0.001, 0.001, 0.0)]),
 ]  # fmt: skip

@@ -23,11 +23,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from commands.console import complain, note, say
+from commands.console import complain, note, point_at, say
 from commands.flags import Flags
 from commands.settings import count, names, number, setting
 from faults import DONE, Fault
-from rows.card import card, cleaned, contamination
+from figures.numbers import plural
+from rows.card import card, cleaned, contamination, unverified
 from rows.files import placed, suffix, write
 from rows.formats import FORMATS, of_tasks, rewarded
 from rows.found import ALSO, POPULATIONS, Choice, Run
@@ -89,15 +90,21 @@ def export(args: Args) -> int:
     out = args.out or [Path("out")]
     choice = Choice([Run.read(path) for path in out], args.also, args.per_task, args.population, args.held_back / 100,
                     args.tasks, Benchmarks.read(args.decontaminate) if args.decontaminate else None)  # fmt: skip
+    choice.once()
     to = args.to or out[0] / "export" / args.format
     with placed(to) as new:
         counts = write(new, args.format, choice)
         (new / "README.md").write_text(card(args.format, choice, counts), encoding="utf-8")
     say(told(args, choice, counts, to))
+    if not of_tasks(args.format) and (unseen := unverified(choice)):
+        note(f"warning: {unseen}")
     if args.push:
         from rows.push import push
 
         note(f"{push(to, args.push, args.public)} holds it now")
+    for part, rows in counts.items():
+        point_at(to / f"{part}.{suffix(args.format)}", plural(rows, "row"))
+    point_at(to / "README.md", "the card")
     return DONE
 
 

@@ -116,7 +116,20 @@ def _counted(choice: Choice) -> list[str]:
             f"{hinted:,} of the programs are `hinted`: their model had seen a right program, or a part of one.",
         ]
     lines += ["", f"{tasks:,} tasks; {len(choice.found):,} passing programs before equal ones were dropped{more}."]
+    if unseen := unverified(choice):
+        lines += ["", unseen]
     return lines
+
+
+def unverified(choice: Choice) -> str:
+    """What is to be done about programs that were never run on the spare tests; empty where there is none."""
+    if not choice.unseen:
+        return ""
+    are, their = ("row is", "its program was") if choice.unseen == 1 else ("rows are", "their programs were")
+    return (
+        f"{choice.unseen:,} {are} not verified yet: {their} never run on the spare tests. Repeat the run's command "
+        "(run.py, which asks nothing anew and verifies), then export again."
+    )
 
 
 def contamination(choice: Choice) -> str:

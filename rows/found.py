@@ -301,6 +301,11 @@ class Choice:
             kept += [program for program in programs if program in first]
         return kept
 
+    @cached_property
+    def unseen(self) -> int:
+        """Programs of rows that nobody has looked at: of arms and re-runs, since the base group's never are."""
+        return sum(program.checked is UNSEEN and program.attempt.arm != "base" for program in self.programs)
+
     def rejected(self) -> dict[str, list[Program]]:
         """Distinct failed programs by the digest of their task, of the tasks that have a row: those of the base group,
         which are the model's own on the bare prompt, and of the arms where those are fewer than the rows."""
@@ -355,6 +360,20 @@ class Choice:
         """train, or test for a task that is held back. By the id alone: the same in every run and every format."""
         lot = int.from_bytes(sha256(f"held back|{task_id}".encode("utf-8", "surrogatepass")).digest()[:8], "big")
         return "test" if lot / 2**64 < self.held_back else "train"
+
+    def once(self) -> None:
+        """BadInput where two runs hold the same draws, a copy for one: what is counted would be counted twice. Draws
+        are the same where one seed asked one task in one way, whatever else the runs asked."""
+        seen: dict[tuple[str, int, str], Run] = {}
+        for run in self.runs:
+            for task in run.cards.values():
+                first = seen.setdefault((settings_of(run), run.identity["seed"], task.digest + task.id), run)
+                if first is not run:
+                    names = " and ".join(str(each.folder.path) for each in (first, run) if each.folder)
+                    raise BadInput(
+                        f"{names} hold the same draws ({task.id} asked alike, with --seed {run.identity['seed']}): "
+                        "leave one of them out, or export them apart"
+                    )
 
     def alike(self) -> None:
         """BadInput where the runs asked in several ways: passes of several models are no one task's difficulty."""

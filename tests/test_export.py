@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 import export
+from figures.verified import program_of
 from rows import columns, files, formats
 from rows.columns import SCHEMA_VERSION
 from rows.found import Choice, Run
@@ -258,6 +259,44 @@ def test_the_ground_truth_is_the_tasks_tests(two, tmp_path, tasks):
         assert row["prompt"] == bare(task, PLAIN).messages and row["data_source"] == "t"
 
 
+@pytest.mark.parametrize("name", formats.FORMATS)
+def test_the_draws_of_a_run_count_once_whatever_the_format(two, tmp_path, name, capsys):
+    copy = tmp_path / "copy"
+    shutil.copytree(two[0], copy)
+    assert run(*outs([two[0], copy]), "--format", name, "--to", tmp_path / "to") == 2
+    said = capsys.readouterr().err
+    assert (
+        f"{two[0]} and {copy} hold the same draws (" in said
+        and "asked alike, with --seed 0)" in said
+        and said.count("\n") == 1
+    )
+    assert not (tmp_path / "to").exists()
+
+
+def test_runs_of_one_seed_that_share_no_task_are_other_draws(two, tmp_path, tasks):
+    other = tasks.with_name("u.jsonl")
+    other.write_text(json.dumps(task_row("e")) + "\n")
+    made = Laid(tmp_path / "three", other, seed=0, noise_runs=1, model="m")
+    made.base("e")
+    assert len(exported(tmp_path / "to", *outs([two[0], made.write()]), "--format", "difficulty")) == 5
+
+
+def test_rows_that_were_never_run_on_the_spare_tests_are_counted(two, tmp_path, capsys):
+    assert run("--out", two[0], "--also", "base", "--to", tmp_path / "to") == 0
+    said, card_ = capsys.readouterr().err, (tmp_path / "to" / "README.md").read_text()
+    line = "2 rows are not verified yet: their programs were never run on the spare tests. Repeat the run's command"
+    assert f"warning: {line}" in said and line in card_  # the third row is the base group's
+    assert "README.md" in said and "the card" in said and "3 rows" in said
+    seen = [{"task_id": "a", "program": program_of(code), "tests": "verify/spare-2/x", "letters": "P", "disputed": 0,
+             "failed": None, "flags": [], "rules": "r", "passed_unseen": 1}
+            for code in ("x = 1  \n\n", "x = 1\n", "x = 2\n")]  # fmt: skip
+    (two[0] / "checks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in seen))
+    assert run("--out", two[0], "--also", "base", "--to", tmp_path / "to") == 0
+    assert "not verified yet" not in capsys.readouterr().err + (tmp_path / "to" / "README.md").read_text()
+    assert run("--out", two[1], "--format", "difficulty", "--to", tmp_path / "tasks") == 0
+    assert "not verified yet" not in capsys.readouterr().err
+
+
 def test_tasks_that_have_moved_or_changed_are_told(two, tmp_path, tasks, capsys):
     there = tmp_path / "moved.jsonl"
     shutil.move(tasks, there)
@@ -380,7 +419,7 @@ def test_a_push_that_is_refused_is_one_line(two, tmp_path, stand_in, capsys, nam
     stand_in.refuses = status
     assert run("--out", two[0], "--push", name, "--to", tmp_path / "x") == 2
     said = capsys.readouterr().err
-    assert says in said and said.count("\n") == 1
+    assert says in said.splitlines()[-1] and said.count("\n") == 2  # before it, that no row is verified
     assert read(tmp_path / "x")
 
 
@@ -390,7 +429,7 @@ def test_a_hub_that_is_not_there_is_one_line(two, tmp_path, stand_in, monkeypatc
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     assert run("--out", two[0], "--push", "me/rows", "--to", tmp_path / "x") == 2
     said = capsys.readouterr().err
-    assert "cannot push to http://127.0.0.1:9" in said and "HF_ENDPOINT" in said and said.count("\n") == 1
+    assert "cannot push to http://127.0.0.1:9" in said and "HF_ENDPOINT" in said and said.count("\n") == 2
 
 
 # ── flags ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -146,8 +146,12 @@ def _told(why: BaseException, file: str) -> str:
     """What was raised, and on which line of the file."""
     lines = [frame.lineno for frame in traceback.extract_tb(why.__traceback__) if frame.filename == file]
     line = getattr(why, "lineno", None) if isinstance(why, SyntaxError) else lines[-1] if lines else None
-    text = " ".join(str(why).split())[:200]
-    return f"{type(why).__name__}: {text}" + (f", line {line}" if line else "")
+    return _line(f"{type(why).__name__}: {str(why)[:2000]}")[:220] + (f", line {line}" if line else "")
+
+
+def _line(text: str) -> str:
+    """As a terminal may be shown it: an arm may raise what a model wrote, and that may steer a terminal."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _careful(function: Arm, name: str, file: str) -> Arm:
@@ -162,7 +166,8 @@ def _careful(function: Arm, name: str, file: str) -> Arm:
             raise BadInput(f"the arm {name} of {file} raised {_told(why, file)}: mend it, then run again") from None
         if not isinstance(prompt, Prompt) or not _are_messages(prompt.messages):
             raise BadInput(
-                f"the arm {name} of {file} gave {prompt!r:.80}: give a Prompt, of messages with role and content"
+                f"the arm {name} of {file} gave {_line(repr(prompt)):.80}: "
+                "give a Prompt, of messages with role and content"
             )
         return prompt
 

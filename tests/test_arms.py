@@ -398,3 +398,16 @@ def test_references_are_read_only_where_they_are_shown(tmp_path):
     tasks = load(path)
     assert {task.shown().reference for task in tasks} == {""} and tasks.about.without_reference == []
     assert run.flags().read([]).arms == list(ARMS)  # off unless it is named
+
+
+def test_what_an_arm_raises_cannot_steer_a_terminal(tmp_path):
+    file = tmp_path / "loud.py"
+    file.write_text("def loud(seat):\n    raise ValueError('a\\x1b[2J\\x07\\nb\\u202e\\x9b31m')\n")
+    known.read([f"{file}:loud"], False)
+    with pytest.raises(BadInput) as why:
+        known.arm_of("loud")(seat())
+    assert str(why.value).isprintable() and "raised ValueError: a [2J b 31m, line 2" in str(why.value)
+    file.write_text("raise ValueError('\\x1b]0;x\\x07')\n")
+    with pytest.raises(ValueError, match="cannot be run") as early:
+        known.read([f"{file}:other"], False)
+    assert str(early.value).isprintable()

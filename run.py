@@ -40,7 +40,7 @@ from commands.console import busy, note, point_at, say, wants_colour
 from commands.flags import ASKED_ANEW, Flags, hold_against
 from commands.folder import config_of, ended, held, is_telling, note_remarks, note_unreadable, opened, write_down
 from commands.regrade import regrade
-from commands.rollouts import Given, known
+from commands.rollouts import Given, known, unknown
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
 from commands.settings import Config, Data, Free, Identity, Plan, Row, task_seed, values_of
 from commands.show import show
@@ -136,6 +136,7 @@ def survey(args: Args) -> Data:
     if not lengths:
         raise TaskError(f"{args.tasks} holds no task that can be used: name another with --tasks")
     return cast(Data, {**tasks.about.row(), "asked": len(lengths), "prompt_characters": sum(lengths),
+                       "notes": [*tasks.about.notes, *unknown(args.rollouts)],
                        "audit": args.audited.counts(args.only_passable)})  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from typing import IO, Any
 from commands.settings import AS_GIVEN, GRADED_HERE
 from endpoint import Reply
 from faults import BadInput, TaskError
+from figures.numbers import plural
 from grading.grade import LETTERS, Grade
 from session import Worker
 from swarm import Slot, Style, bare
@@ -34,6 +35,7 @@ from tasksets.task import Task
 REPLIES = ("reply", "completion", "output", "response")
 PROMPTS = ("prompt", "input")
 TRUTHS = ("ground_truth", "gts")
+NAMED = 5  # groups of no task that are named
 COLUMNS = f"task_id with one of {', '.join(REPLIES)}, or task_id, n and passes"
 
 
@@ -45,6 +47,7 @@ class Rollouts(str):
     counts: dict[str, tuple[int, int]]  # n and passes, by task
     places: dict[str, list[int]]  # where each reply begins, by task id or by the text of a prompt
     prompts: list[str]
+    used: set[str]  # names of groups that some task has asked for
     file: IO[bytes]  # of the replies, without a name
 
     def of(self, task: Task) -> str:
@@ -55,6 +58,7 @@ class Rollouts(str):
             raise BadInput(
                 f"--rollouts: {task.id} has {there} and --base-samples is {self.size}: give a number that fits"
             )
+        self.used.add(name)
         return name
 
     def _by_prompt(self, task: Task) -> str:
@@ -77,6 +81,7 @@ class Rollouts(str):
     def named(cls, text: str, size: int, style: Style) -> Rollouts:
         made = cls(text)
         made.size, made.style, made.counts, made.places, made.prompts = size, style, {}, {}, []
+        made.used = set()
         made.file = tempfile.TemporaryFile()  # noqa: SIM115  closed with what reads it
         return made
 
@@ -125,6 +130,21 @@ def _as_given(task: Task, number: int, n: int, passes: int) -> tuple[Reply, Grad
 def known(found: object) -> Callable[[Task], bool] | None:
     """Which tasks can be asked: those that have a group, where rollouts were given."""
     return (lambda task: bool(found.of(task))) if isinstance(found, Rollouts) else None
+
+
+def unknown(found: object) -> list[str]:
+    """What is to be said of groups of no task, once every task has been asked for; nothing where there is none."""
+    if not isinstance(found, Rollouts):
+        return []
+    left = [name for name in (*found.places, *found.counts) if name not in found.used]
+    prompts = [name for name in left if name in found.prompts]
+    lines = []
+    for what, those in (("id", [name for name in left if name not in prompts]), ("prompt", prompts)):
+        if those:
+            are = f"{plural(len(those), what)} of the rollouts {'is' if len(those) == 1 else 'are'} of no task here"
+            more = f" and {len(those) - NAMED:,} more" if len(those) > NAMED else ""
+            lines.append(f"{are}: {', '.join(ascii(name[:40]).strip(chr(39)) for name in those[:NAMED])}{more}")
+    return lines
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import run
-from commands.rollouts import Rollouts, rollouts
+from commands.rollouts import Rollouts, rollouts, unknown
 from faults import BadInput
 from records import Folder
 from swarm import PLAIN, bare
@@ -215,3 +215,30 @@ def test_tasks_without_a_group_are_left_out_and_counted(go, tmp_path, two):
         none = rows_file(tmp_path / "n.jsonl", [{"task_id": "elsewhere", "reply": "x"}] * G)
         code, _, err = go("--tasks", two, *FLAGS, "--rollouts", none, url=mock.url, out="none")
         assert code == 2 and "has no task that can be used: 2 without rollouts" in err
+
+
+def test_groups_of_no_task_are_named(tmp_path, two):
+    rows = [{"task_id": name, "reply": "x"} for name in ("t0", "t1", "t9", "odd\033[2J") for _ in range(G)]
+    rows.append({"prompt": "of another set", "reply": "x"})
+    found = read(rows_file(tmp_path / "r.jsonl", rows))
+    for task in load(two):
+        found.of(task)
+    assert unknown(found) == [
+        "2 ids of the rollouts are of no task here: t9, odd\\x1b[2J",
+        "1 prompt of the rollouts is of no task here: of another set",
+    ]
+    every = read(rows_file(tmp_path / "e.jsonl", rows[: 2 * G]))
+    for task in load(two):
+        every.of(task)
+    assert unknown(every) == [] == unknown(None)
+    many = read(rows_file(tmp_path / "m.jsonl", [{"task_id": f"u{k}", "n": G, "passes": 0} for k in range(8)]))
+    assert unknown(many) == ["8 ids of the rollouts are of no task here: u0, u1, u2, u3, u4 and 3 more"]
+
+
+def test_a_run_says_which_groups_are_of_no_task(go, tmp_path, two):
+    rows = [{"task_id": name, "n": G, "passes": G} for name in ("t0", "t1", "t9")]
+    with serving(reply=reply) as mock:
+        code, _, err = go("--tasks", two, *FLAGS, "--rollouts", rows_file(tmp_path / "r.jsonl", rows), url=mock.url)
+    line = "1 id of the rollouts is of no task here: t9"
+    assert code == 0 and line in err
+    assert line in json.loads((tmp_path / "out" / "config.json").read_text())["data"]["notes"]

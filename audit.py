@@ -35,7 +35,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from commands.checks import Checks
-from commands.console import say
+from commands.console import point_at, say
 from commands.flags import Flags
 from commands.folder import note_remarks, opened
 from commands.sampling import Watch, conduct, guarded
@@ -61,7 +61,7 @@ from figures.audited import (
 from grader import Grader
 from grading.grade import LETTERS, TestResult, clip
 from grading.prelude import behind
-from records import AUDIT, Folder, Log, dumps
+from records import AUDIT, CHECKS, Folder, Log, dumps
 from tasks import SETS, Tasks, load
 from tasksets.own import places
 from tasksets.task import Task, Test, parse
@@ -359,6 +359,8 @@ def main(argv: list[str] | None = None) -> int:
         if code == DONE:
             made = Folder(args.out).read(AUDIT) or {}
             say(dumps(made, indent=1) if args.json else text(made))
+            point_at(args.out / AUDIT, "what was found, task by task")
+            point_at(args.out / CHECKS, "every program on every task")
         return code
 
     return guarded(work)

@@ -30,9 +30,11 @@ def text(file: Mapping[str, Any], width: int = 80) -> str:
     title = (
         f"{plural(file['tasks'], 'task')} of {asked['tasks']}, up to {plural(asked['references'], 'reference')} each"
     )
+    left = "; ".join(f"{number:,} {reason}" for reason, number in file.get("left_out", {}).items())
     rows = [[verdict, file[verdict], share(file[verdict] / whole), MEANS[verdict]] for verdict in VERDICTS]
     out = [
         *paper.wrap(title),
+        *(paper.wrap(f"Left out: {left}.") if left else []),
         "",
         *paper.table(table("", ["verdict", "tasks", "share", Column("means", "words")], rows)),
     ]

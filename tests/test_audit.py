@@ -236,7 +236,8 @@ def test_own_rows_of_every_kind_are_told_with_their_line(tmp_path, capsys):
     path = write(tmp_path / "own.jsonl", [one for one, *_ in ROWS.values()])
     argv = ["--tasks", path, "--out", str(tmp_path / "out"), "--workers", "2"]
     assert audit.main(argv) == 0
-    said = capsys.readouterr().out
+    said, err = capsys.readouterr()
+    assert "audit.json" in err and "checks.jsonl" in err and "Left out" not in said
     made = json.loads((tmp_path / "out" / "audit.json").read_text())
     digests = {task.id: task.digest for task in load(path)}
     assert list(made["by_task"]) == list(ROWS)  # in the order of the file
@@ -253,6 +254,8 @@ def test_own_rows_of_every_kind_are_told_with_their_line(tmp_path, capsys):
     assert (tmp_path / "out" / "checks.jsonl").read_bytes() == checks  # nothing was run again
     assert audit.main([*argv, "--json"]) == 0 and json.loads(capsys.readouterr().out) == made
     assert max(map(len, text(made).splitlines())) <= 80
+    some = text({**made, "left_out": {"whose every hidden test is also visible": 1, "without a test": 12}})
+    assert "Left out: 1 whose every hidden test is also visible; 12 without a test." in " ".join(some.split())
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
-from commands.settings import Config, Identity, Plan, flag, ordered
+from commands.settings import Config, Identity, Plan, flag, json_object, ordered
 from faults import BAD_INPUT, BadInput
 
 VERSION = "0.1.0"
@@ -109,6 +109,8 @@ def kept_flags(path: Path) -> dict[str, Any]:
         flags = {**held["identity"], **held["plan"], **held["free"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(f"--config {path} cannot be read as a run's config.json: name one") from None
+    if held := flags.get("extra_body"):
+        json_object(json.dumps(held))
     empty = [name for name, value in flags.items() if value in (None, [])]
     for name in empty:
         del flags[name]

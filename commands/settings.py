@@ -15,6 +15,7 @@ Left out: flags of one command (its own dataclass), the parser (commands/flags.p
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NotRequired, Self, TypedDict
@@ -84,7 +85,32 @@ def json_object(text: str) -> dict[str, object]:
         value = None
     if not isinstance(value, dict):
         raise ValueError(f"{text!r} is not a JSON object")
+    if name := secret_in(value):
+        raise ValueError(f"{name!r:.60} looks like a credential, and this is written into config.json, reports and "
+                         "exports: give a key by OPENAI_API_KEY")  # fmt: skip
     return value
+
+
+SECRET_NAMES = re.compile(
+    r"(?i)(api|access|secret|private|subscription)[-_ ]?key|authorization|bearer|passw(or)?d|credential|secret$"
+    r"|(^|[-_])(api|access|auth|refresh|session|hf|id|bearer)[-_]?token$|^token$"
+)
+SECRET_VALUES = re.compile(
+    r"(?<![\w-])sk-[\w-]{6,}|(?i:\b(bearer|basic)\s+[\w.~+/=-]{6,})|\bhf_\w{16,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}"
+    r"|\bAKIA[A-Z0-9]{12,}|\bAIza[\w-]{20,}|\bxox[abprs]-[\w-]{8,}|\beyJ[\w-]{8,}\.[\w-]{8,}\."
+    r"|(?i:\b(api[-_]?key|token|secret|password)=[\w.~+/-]{6,})|://[^/\s:@]+:[^/\s@]+@"
+)
+
+
+def secret_in(value: object, name: str = "") -> str:
+    """The name, in a JSON object, of what looks like a key, a token or a password; empty where nothing does."""
+    if isinstance(value, dict):
+        return next((found for key, part in value.items() if (found := secret_in(part, str(key)))), "")
+    if isinstance(value, list):
+        return next((found for part in value if (found := secret_in(part, name))), "")
+    if not isinstance(value, str) or not value:  # a field that is no text is none: return_token_ids, "token": {schema}
+        return ""
+    return (name or "(no name)") if SECRET_NAMES.search(name) or SECRET_VALUES.search(value) else ""
 
 
 def limits(text: str) -> dict[str, float]:

@@ -20,7 +20,7 @@ import pytest
 import run
 from commands import settings
 from commands.flags import VERSION, nearest
-from commands.settings import Free, Identity, Plan, ordered, task_order, task_seed
+from commands.settings import Free, Identity, Plan, json_object, ordered, task_order, task_seed
 from grading import grade
 from records import ATTEMPTS, Folder, Log
 from session import each
@@ -711,6 +711,7 @@ def test_a_regrade_names_what_changes_makes_no_call_and_keeps_the_old_grades(go,
         (["--stop-after", "usd=3"], "--price"),
         (["--price", "3"], "IN,OUT"),
         (["--extra-body", "[1]"], "not a JSON object"),
+        (["--extra-body", '{"x": "sk-SECRET"}'], "'x' looks like a credential"),
         (["--tasks", "missing.jsonl"], "missing.jsonl"),
         (["--tasks", "nonsense"], "nonsense"),
         (["--system", "missing.txt"], "missing.txt"),
@@ -976,3 +977,44 @@ def test_version():
     )
     assert done.stdout == f"swarm-rescue {VERSION}\n"
     assert f'version = "{VERSION}"' in (ROOT / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"x": "sk-SECRET"},
+        {"": "sk-proj-abcdefgh"},
+        {"api_key": "abc"},
+        {"apiKey": "abc"},
+        {"X-API-Key": "abc"},
+        {"Authorization": "abc"},
+        {"extra": {"headers": ["a", {"auth_token": "abc"}]}},
+        {"note": "Bearer abcdefghijk"},
+        {"url": "http://h/?token=abcdef123"},
+        {"url": "http://me:word@h/"},
+        {"password": "abc"},
+        {"client_secret": "abc"},
+        {"x": ["hf_abcdefghijklmnopqrst"]},
+    ],
+)
+def test_what_looks_like_a_key_is_not_written_into_a_folder(body):
+    with pytest.raises(ValueError, match=r"looks like a credential.*OPENAI_API_KEY") as why:
+        json_object(json.dumps(body))
+    assert "SECRET" not in str(why.value) and "abc" not in str(why.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"top_k": 20, "min_p": 0.05, "max_tokens": 5, "min_tokens": 1, "stop_token_ids": [1, 2], "seed": 3},
+        {"chat_template_kwargs": {"enable_thinking": False, "reasoning_effort": "low"}, "skip_special_tokens": False},
+        {"guided_json": {"properties": {"password": {"type": "string"}, "token": {"type": "string"}}}},
+        {"guided_regex": "token=\\d+", "guided_choice": ["task-based", "risk-averse", "sk-learn"]},
+        {"stop": ["</s>", "Bearer of news"], "prompt_cache_key": "run-1", "cache_salt": "abc", "user": "me"},
+        {"return_token_ids": True, "include_stop_str_in_output": True, "bad_words": ["secret", "password"]},
+        {"provider": {"order": ["a"], "allow_fallbacks": False}, "tokenizer": "x/y", "truncate_prompt_tokens": 5},
+        {"response_format": {"type": "json_object"}, "logit_bias": {"50256": -100}, "stop_token": "<|end|>"},
+    ],
+)
+def test_fields_of_a_request_that_are_no_keys_pass(body):
+    assert json_object(json.dumps(body)) == body

@@ -23,6 +23,7 @@ from estimators.parts import Array, whole
 ROUNDS = 200  # of the search at most; five to twenty are usual
 NEAR = 1e-10  # a gain of the log likelihood a task that is none
 LEAST, MOST = 1e-6, 1e6  # of a and b
+ROOM = 100  # times the least: so near to it the likelihood is flat, and where the search ends says nothing
 
 
 class BetaBinomial(NamedTuple):
@@ -62,6 +63,12 @@ def chance(found: BetaBinomial, draws: int, failed: int = 0) -> Any:
     nth = np.arange(draws) + failed
     with np.errstate(invalid="ignore", divide="ignore"):
         return (1 - np.prod((b + nth) / (a + b + nth), axis=-1))[()]
+
+
+def at_bound(found: BetaBinomial) -> bool:
+    """Whether one fit lies at the least that is searched: groups that pass as a whole or not at all. What it foretells
+    of a failed group, that it never passes, is then the bound's word and no task's."""
+    return not min(map(float, found)) > ROOM * LEAST
 
 
 # ── Parts ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.betabinomial import BetaBinomial, fit
+from estimators.betabinomial import BetaBinomial, at_bound, fit
 from estimators.parts import Array, inside, normal_quantile, whole, wilson
 
 RESAMPLES = 499
@@ -49,9 +49,9 @@ class Prospect(NamedTuple):
 def prospect(histogram: ArrayLike, draws: int, level: float = 0.95) -> Prospect:
     """What so many more draws are expected to give, from tasks by passes of their group of G.
 
-    Without any pass in the groups, without any failure, or with a group of one, of which no spread can be seen, nothing
-    is foretold: all that is extrapolated is nan. Raises ValueError for counts that are no whole numbers, no group, no
-    draw, or a level outside (0, 1).
+    Without any pass in the groups, without any failure, with a group of one, of which no spread can be seen, or where
+    the fit lies at its least (groups that pass as a whole or not at all), nothing is foretold: all that is extrapolated
+    is nan. Raises ValueError for counts that are no whole numbers, no group, no draw, or a level outside (0, 1).
     """
     h = whole(histogram, "histogram")
     if h.ndim != 1 or h.size < 2 or draws < 1:
@@ -68,9 +68,9 @@ def _prospect(histogram: tuple[float, ...], draws: int, level: float) -> Prospec
     group, n = h.size - 1, int(h.sum())
     base, base_interval = _observed(h, normal_quantile(1 - (1 - level) / 2))
     z, z_apart = (normal_quantile(1 - (1 - each) / 2) for each in (level, APART_LEVEL))
-    known = group >= 2 and 0 < h @ np.arange(group + 1) < n * group
+    found = fit(h)
+    known = group >= 2 and 0 < h @ np.arange(group + 1) < n * group and not at_bound(found)
     if known:
-        found = fit(h)
         many = fit(np.random.default_rng(0).multinomial(n, h / n, size=RESAMPLES))
     else:
         found, many = BetaBinomial(np.nan, np.nan), BetaBinomial(np.full(1, np.nan), np.full(1, np.nan))

@@ -36,7 +36,7 @@ class Watched(NamedTuple):
     wealth_b: float  # of the bets that b wins more often
     wealth_a: float
     bar: float  # that either wealth must reach once
-    p_value: float  # the bar's alpha at which this much wealth would just be a verdict; at most 1
+    p_value: float  # the bar's alpha at which this much wealth would just be a verdict; 1 at most, and where both did
     verdict: str  # better, worse: of b; inconclusive while neither has reached the bar
     at: int | None  # the task at which the bar was reached, from 1
 
@@ -82,7 +82,7 @@ def watch(a: ArrayLike, b: ArrayLike, alpha: float = 0.05, family: int = 1) -> W
     said = [word for word, at in reached.items() if at is not None]
     # Both sides can only reach it one after the other; then neither is believed.
     word = said[0] if len(said) == 1 else "inconclusive"
-    most = max(float(up.max(initial=1.0)), float(down.max(initial=1.0)))
+    most = 1.0 if len(said) > 1 else max(float(up.max(initial=1.0)), float(down.max(initial=1.0)))
     return Watched(
         n=x.size,
         n_a_only=int(lost[-1]) if x.size else 0,

@@ -20,7 +20,7 @@ from statistics import NormalDist
 
 import stats
 from commands.settings import CONTROL, Config, Row, Settings
-from estimators.betabinomial import chance, fit
+from estimators.betabinomial import at_bound, chance, fit
 from figures.numbers import in_points, plural
 
 SCHEMA_VERSION = 3  # of results.json, calibration.json and plan.json: goes up when a key is added or changes
@@ -76,9 +76,11 @@ def foretold(histogram: Sequence[int], draws: int) -> float:
     """What a fresh arm is expected to find on the all-fail tasks: the share with a pass in so many draws.
 
     histogram: tasks by passes of their base group. 0 where no base attempt passed: of the control nothing is known
-    then, so no margin is half of it; nan without a task.
+    then, so no margin is half of it; nan without a task, and where groups pass as a whole or not at all.
     """
-    return float(chance(fit(histogram), draws, failed=len(histogram) - 1))
+    found, group = fit(histogram), len(histogram) - 1
+    some = 0 < sum(k * n for k, n in enumerate(histogram)) < group * sum(histogram)
+    return math.nan if some and group > 1 and at_bound(found) else float(chance(found, draws, failed=group))
 
 
 def margin_in_force(asked: float, control: float) -> float:

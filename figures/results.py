@@ -476,7 +476,7 @@ class Power(TypedDict):
     discordance: float | None  # fraction: discordant / n; null without a task
     wilson: Pair  # fraction: Wilson's interval of the discordance; null without a task
     effect: float  # fraction: the true difference that is asked about, the margin
-    foretold_by: str  # what the discordance is taken from: base group, these tasks (near-miss band, or no base pass)
+    foretold_by: str  # what the discordance is taken from: base group, these tasks (near-miss, or none foretold)
     discordance_equal: float | None  # fraction: of two equal arms, by the base group; null without
     discordance_assumed: Pair  # fraction: from that of two equal arms (its 80% interval, else the observed one) to the
     # effect more; at least the effect

@@ -47,8 +47,12 @@ def fresh_words(r: Results) -> str:
     """What fresh draws are expected to give by the base group alone: what an arm must beat. Empty where nothing is
     foretold, and for a band that base passes say nothing of."""
     found = r.get("fresh")  # older files have none
-    if not found or r["band"] != "all" or found["rescue"][-1] is None or not found["all_fail"]:
+    if not found or r["band"] != "all" or not found["all_fail"]:
         return ""
+    if found["rescue"][-1] is None:
+        some = found["all_fail"] < found["n"]  # a base group without any pass says so by itself
+        draws = plural(r["budget"]["B"], "more fresh draw")
+        return f"What {draws} would find cannot be told from this base group." if some else ""
     n, (lo, hi) = found["all_fail"], found["rescue_interval"][-1]
     if (hi or 0) - (lo or 0) > TELLS_NOTHING:
         return (

@@ -18,6 +18,7 @@ from bench import truths, yields
 from commands.folder import held
 from estimators.prospect import prospect
 from estimators.ratios import per_unit
+from figures import plan
 from figures.foretold import chances, so_far
 from figures.plan import make_plan
 from measure import measure
@@ -53,11 +54,22 @@ def test_of_groups_as_counted_the_last_share_has_wilsons_interval() -> None:
     assert got.base_interval[:, -1] == pytest.approx(stats.proportion_ci(275 - 223, 275))
 
 
-@pytest.mark.parametrize("histogram", [[9, 0, 0, 0], [0, 0, 0, 4], [0, 0, 0, 0], [6, 1]])
+@pytest.mark.parametrize(
+    "histogram",
+    [[9, 0, 0, 0], [0, 0, 0, 4], [0, 0, 0, 0], [6, 1], [60, 0, 0, 0, 0, 0, 0, 0, 40], [50, 0, 0, 10]],
+)
 def test_nothing_is_foretold_where_nothing_is_seen(histogram: list[int]) -> None:
     got = prospect(histogram, 24)
     assert math.isnan(got.rescue[-1]) and math.isnan(got.apart) and math.isnan(got.fits)
     assert np.isnan(got.rescue_interval).all()
+
+
+def test_no_margin_is_half_of_what_a_fit_at_its_bounds_foretells() -> None:
+    for histogram in ([60, 0, 0, 0, 0, 0, 0, 0, 40], [50, 0, 0, 10], [60, 0, 1]):
+        assert (
+            math.isnan(plan.foretold(histogram, 24)) and plan.margin_in_force(0.05, plan.foretold(histogram, 24)) == 0
+        )
+    assert plan.foretold([60, 0, 0, 0], 24) == 0.0 and plan.foretold(HISTOGRAM, 24) > 0.05
 
 
 def test_a_spread_of_another_kind_is_seen_and_one_of_this_kind_is_not() -> None:
@@ -107,6 +119,17 @@ def test_without_a_base_pass_the_arms_own_disagreement_is_taken_and_said_to_be_l
     assert row["foretold_by"] == "these tasks" and row["discordance_equal"] is None
     assert row["discordance_assumed"] == pytest.approx([0.05, 0.1])
     assert "which is luck too" in words.power_words(results) and beside.fresh_words(results) == ""
+
+
+def test_groups_that_pass_as_a_whole_or_not_at_all_foretell_nothing_and_it_is_said() -> None:
+    tasks = names(20)  # 0.0% [0.0, 0.0] was foretold of the fourteen here, of which resample solves three
+    attempts = [a for i, task in enumerate(tasks) for a in base(task, passes=0 if i < 14 else 8)]
+    attempts += [a for i, task in enumerate(tasks[:14]) for arm in ("resample", "ring")
+                 for a in play(task, arm, 0 if i < 3 else None)]  # fmt: skip
+    results = measure(attempts, config(arms=["resample", "ring"]))
+    assert results["fresh"]["rescue"][-1] is None and results["power"]["ring"]["foretold_by"] == "these tasks"
+    assert "24 more fresh draws would find cannot be told from this base group." in beside.fresh_words(results)
+    assert results["verdict"]["arms"]["ring"] == "inconclusive"  # no margin is half of what nobody can tell
 
 
 def test_what_an_arm_must_beat_is_told_in_shares_and_tasks() -> None:

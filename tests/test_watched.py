@@ -73,6 +73,13 @@ def test_a_verdict_once_reached_stands_whatever_follows() -> None:
     assert got.verdict == "better" and got.at == 10 and got.wealth_b < got.bar
 
 
+def test_where_both_reach_the_bar_neither_is_believed_and_p_is_1() -> None:
+    first, then = np.r_[np.ones(10), np.zeros(60)], np.r_[np.zeros(10), np.ones(60)]
+    got = watch(then, first, family=3)
+    assert (got.verdict, got.at, got.p_value) == ("inconclusive", None, 1.0)
+    assert got.wealth_a > got.bar
+
+
 @pytest.mark.parametrize("bad", [{"a": [0, 0.5]}, {"a": [0]}, {"family": 0}, {"alpha": 0.0}, {"a": [0, np.nan]}])
 def test_it_refuses_what_it_cannot_bet_on(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError):

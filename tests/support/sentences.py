@@ -353,7 +353,7 @@ def chance(holm: Any, word: str = "better", **changes: Any) -> Callable[[], Any]
 
 def expected(**row: Any) -> Callable[[], Any]:
     """A quiet run whose base group foretells that fresh draws find a program on a tenth of the all-fail tasks."""
-    found = {"all_fail": 40, "rescue": [0.1], "rescue_interval": [[0.05, 0.2]], "fits_p": 0.5}
+    found = {"n": 80, "all_fail": 40, "rescue": [0.1], "rescue_interval": [[0.05, 0.2]], "fits_p": 0.5}
     band = row.pop("band", "all")
     return made(fresh={**found, **row}, band=band)
 
@@ -364,7 +364,7 @@ of_power = [
           [made(verdict__arms__star="better"), made(power__star__power_holm=0.3), made(power__star__n=0)]),
     entry(words.power_words, "By the base group: less where", "how often arms disagree is taken from the base group",
           [made(power__star__foretold_by="base group")], [made(power__star__foretold_by="these tasks")]),
-    entry(words.power_words, "which is luck too", "it is taken from these tasks: the near-miss band, or no base pass",
+    entry(words.power_words, "which is luck too", "it is taken from these tasks: the near-miss band, or none foretold",
           [made(power__star__foretold_by="these tasks")], [made(power__star__foretold_by="base group")]),
     entry(beside.fresh_words, "What an arm must beat", "the base group foretells something of its all-fail tasks",
           [expected(), expected(rescue_interval=[[0.0, 0.5]])],
@@ -372,6 +372,9 @@ of_power = [
            expected(rescue_interval=[[0.0, 0.51]])]),
     entry(beside.fresh_words, "cannot be told from so few base groups", "and its interval is wider than half of all",
           [expected(rescue_interval=[[0.0, 0.51]])], [expected(rescue_interval=[[0.0, 0.5]])]),
+    entry(beside.fresh_words, "cannot be told from this base group", "or it foretells nothing, though some task passed",
+          [expected(rescue=[None], all_fail=40, n=41)],
+          [expected(rescue=[None], all_fail=40, n=40), expected(rescue=[0.1], all_fail=40, n=41)]),
     entry(beside.fresh_words, "so this is rough", "and the fit of the base group has p under .05",
           [expected(fits_p=0.0499)], [expected(fits_p=0.05), expected(fits_p=None)]),
     entry(words.luck_words, "picked for being large", "an arm is better or worse, and the chance to see the margin is "

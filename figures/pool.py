@@ -154,6 +154,9 @@ def _departures(runs: Sequence[Results]) -> list[str]:
     """Why runs together say no more than exploratory: empty where each was planned as one of so many."""
     verdicts = [results.get("verdict") for results in runs]
     if any(found is None or (found.get("seeds") or 1) != len(runs) for found in verdicts):
+        planned = {(found.get("seeds") or 1) if found else 1 for found in verdicts}
+        if len(planned) == 1 and (most := max(planned)) > len(runs):
+            return [f"{len(runs)} of the {most} planned runs"]
         return [f"not planned as {len(runs)} runs to be pooled (--seeds {len(runs)})"]
     expected = one_of(len(runs))
     return list(dict.fromkeys(why for found in verdicts if found for why in found["exploratory"] if why != expected))

@@ -15,6 +15,7 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from commands.checks import Checks
 from commands.console import note
@@ -23,13 +24,15 @@ from commands.sampling import Watch, conduct
 from commands.settings import Config, Row
 from faults import DONE
 from figures.verified import KIND, program_of
-from grader import Grader
 from grading.byheart import given, marks
 from grading.grade import CLIP, LETTERS, TestResult, rules_of
 from records import Log
 from session import each
 from tasks import of_identity
 from tasksets.task import Task, Test
+
+if TYPE_CHECKING:
+    from grader import Grader
 
 FORM = "2"  # of what is kept beside the letters
 ONLY_SHOWN = "passes no spare test"  # right on what was shown and on what decided, and nowhere else
@@ -76,6 +79,8 @@ async def _verify(log: Log, config: Config, due: dict[str, dict[str, str]], work
 
         async def grader() -> Grader:
             """Started for the first task that has a spare test: many sets have none."""
+            from grader import Grader
+
             async with starting:
                 if not graders:
                     made = Grader(workers=workers, as_published=as_published)

@@ -215,8 +215,9 @@ def test_an_endpoint_that_ends_in_the_middle_of_a_run(how: str, tmp_path: Path, 
         argv = command(tasks, out, mock.url, "--give-up-after", "0.05", "--request-timeout", "1")
         ended = finish(argv)
         assert ended.returncode == 4, ended.stderr
-        complaint, way_on = ended.stderr.strip().split("\n")[-2:]
-        assert complaint.startswith("run.py: ") and words in complaint and "Traceback" not in ended.stderr
+        *_, way_on = said = ended.stderr.strip().split("\n")
+        (complaint,) = [line for line in said if line.startswith("run.py: ")]
+        assert words in complaint and "Traceback" not in ended.stderr
         assert way_on == "to continue: python " + " ".join(argv[1:])
         kept = {row["seed"] for row in lines(out / ATTEMPTS)} | {
             Slot(*row["slot"]).seed(0) for row in lines(out / OWED)

@@ -1,7 +1,7 @@
 """Exports in the libraries that they are for, and the example that trains: in a virtual environment of their own.
 
-The environment is made for this file from the package index that pip uses, and goes with it; nothing is installed into
-the one that runs the tests. TRAINERS_PYTHON names a Python that has torch, datasets, trl, peft and verl already.
+With TRAINERS=1 the environment is made for this file from the package index that pip uses, and goes with it; nothing is
+installed into the one that runs the tests. TRAINERS_PYTHON names a Python that has torch, datasets, trl, peft and verl.
 Left out: a GPU, a real model, any claim that training helps.
 """
 
@@ -45,6 +45,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python with the trainers, on a CPU build of torch: the other one brings gigabytes for a GPU."""
     if there := os.environ.get("TRAINERS_PYTHON"):
         return Path(there)
+    if "TRAINERS" not in os.environ:
+        pytest.skip("TRAINERS=1 makes an environment of 1.6 GB for this, in three minutes or more")
     if not (platform.system() == "Darwin" or "+cpu" in (found := pip(sys.executable, "index", "versions", "torch"))):
         pytest.skip("pip sees no CPU build of torch: name an index or a folder that has one in pip's settings")
     torch = "torch" if platform.system() == "Darwin" else "torch==" + re.findall(r"[\d.]+\+cpu", found)[0]

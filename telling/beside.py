@@ -68,7 +68,17 @@ def fresh_words(r: Results) -> str:
     return (
         f"What an arm must beat, by the base group alone: {plural(r['budget']['B'], 'more fresh draw')} are expected "
         f"to find a program on {share(found['rescue'][-1])} {within([lo, hi])} of the all-fail tasks ({counts}).{doubt}"
+        + (f" {CONTROL} found otherwise: the base group is no good guide here." if _missed(r, lo, hi) else "")
     )
+
+
+def _missed(r: Results, lo: float | None, hi: float | None) -> bool:
+    """Whether what the control found lies, its whole interval, beside what was foretold; once it is done."""
+    found = r["intervals"].get(CONTROL)
+    if not found or r["incomplete"]["arms"][CONTROL]["tasks"]:
+        return False
+    least, most = found["wilson"]
+    return None not in (lo, hi, least, most) and ((most or 0) < (lo or 0) or (least or 0) > (hi or 0))
 
 
 def efficiency_words(r: Results) -> str:

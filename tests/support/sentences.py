@@ -375,6 +375,9 @@ of_power = [
     entry(beside.fresh_words, "cannot be told from this base group", "or it foretells nothing, though some task passed",
           [expected(rescue=[None], all_fail=40, n=41)],
           [expected(rescue=[None], all_fail=40, n=40), expected(rescue=[0.1], all_fail=40, n=41)]),
+    entry(beside.fresh_words, "found otherwise", "and resample's own interval lies beside it",
+          [expected(rescue_interval=[[0.232, 0.5]]), expected(rescue_interval=[[0.0, 0.039]])],
+          [expected(rescue_interval=[[0.229, 0.5]]), expected(rescue_interval=[[0.0, 0.041]])]),
     entry(beside.fresh_words, "so this is rough", "and the fit of the base group has p under .05",
           [expected(fits_p=0.0499)], [expected(fits_p=0.05), expected(fits_p=None)]),
     entry(words.luck_words, "picked for being large", "an arm is better or worse, and the chance to see the margin is "

@@ -711,6 +711,15 @@ def test_what_an_arm_owes_follows_from_the_plan() -> None:
     assert grown["all_fail"] == 0 and grown["incomplete"]["base_owed"] == 1
 
 
+@pytest.mark.parametrize("owing", ["resample", "ring"])
+def test_a_task_on_which_either_owes_is_not_compared(owing: str) -> None:
+    attempts = run(names(6), {"resample": {"t0001": 0}, "ring": {"t0002": 0}})
+    short = [a for a in attempts if (a.task_id, a.arm, a.round, a.particle) != ("t0003", owing, 2, 7)]
+    row = measure(short, config(arms=["resample", "ring"]))["paired"]["ring"]
+    assert (row["n"], row["n_arm_only"], row["n_resample_only"]) == (5, 1, 1)
+    assert row["control_rate"] == pytest.approx(1 / 5)
+
+
 def refuse(a: Attempt) -> Attempt:
     marks = {"visible_tests": "X" * len(a.visible_tests), "hidden_tests": "", "outcome": "refused", "got": "refused"}
     return replace(

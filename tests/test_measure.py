@@ -711,6 +711,12 @@ def test_what_an_arm_owes_follows_from_the_plan() -> None:
     assert grown["all_fail"] == 0 and grown["incomplete"]["base_owed"] == 1
 
 
+def test_what_a_re_run_alone_rescued_is_rescued_by_some_run_and_by_no_arm() -> None:
+    attempts = run(names(5), {"resample": {"t0001": 0}, "ring": {}}, noise=[{"t0001": 0, "t0003": 1}])
+    found = measure(attempts, config(arms=["resample", "ring"], noise_runs=1))["pooled"]
+    assert (found["runs"], found["all_runs"]["rescued"], found["arms_alone"]["rescued"]) == (3, 2, 1)
+
+
 @pytest.mark.parametrize("owing", ["resample", "ring"])
 def test_a_task_on_which_either_owes_is_not_compared(owing: str) -> None:
     attempts = run(names(6), {"resample": {"t0001": 0}, "ring": {"t0002": 0}})

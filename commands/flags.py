@@ -109,8 +109,8 @@ def kept_flags(path: Path) -> dict[str, Any]:
         flags = {**held["identity"], **held["plan"], **held["free"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(f"--config {path} cannot be read as a run's config.json: name one") from None
-    if held := flags.get("extra_body"):
-        json_object(json.dumps(held))
+    if body := flags.get("extra_body"):
+        json_object(json.dumps(body))
     empty = [name for name, value in flags.items() if value in (None, [])]
     for name in empty:
         del flags[name]

@@ -19,6 +19,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,8 +36,13 @@ from tasksets.task import Task
 REPLIES = ("reply", "completion", "output", "response")
 PROMPTS = ("prompt", "input")
 TRUTHS = ("ground_truth", "gts")
+READERS = {".jsonl": jsonl_rows, ".parquet": parquet_rows}
 NAMED = 5  # groups of no task that are named
 COLUMNS = f"task_id with one of {', '.join(REPLIES)}, or task_id, n and passes"
+
+
+Counts = dict[str, tuple[int, int]]  # n and passes, by task
+Steps = dict[str, dict[float, list[int]]]
 
 
 class Rollouts(str):
@@ -44,11 +50,11 @@ class Rollouts(str):
 
     style: Style
     size: int  # of a group
-    counts: dict[str, tuple[int, int]]  # n and passes, by task
+    counts: Counts
     places: dict[str, list[int]]  # where each reply begins, by task id or by the text of a prompt
     prompts: list[str]
     used: set[str]  # names of groups that some task has asked for
-    file: IO[bytes]  # of the replies, without a name
+    texts: mmap | bytes  # of the replies, a line each, of a file without a name
 
     def of(self, task: Task) -> str:
         """The name that its group has here; empty where there is none. BadInput where it cannot be one."""
@@ -69,21 +75,9 @@ class Rollouts(str):
         return found[0] if found else ""
 
     def reply(self, name: str, number: int) -> Reply:
-        self.file.seek(self.places[name][number])
-        text, reasoning, finish_reason = json.loads(self.file.readline())
+        start = self.places[name][number]
+        text, reasoning, finish_reason = json.loads(self.texts[start : self.texts.find(b"\n", start)])
         return Reply(text, finish_reason, None, None, reasoning)
-
-    def __del__(self) -> None:
-        if hasattr(self, "file"):
-            self.file.close()
-
-    @classmethod
-    def named(cls, text: str, size: int, style: Style) -> Rollouts:
-        made = cls(text)
-        made.size, made.style, made.counts, made.places, made.prompts = size, style, {}, {}, []
-        made.used = set()
-        made.file = tempfile.TemporaryFile()  # noqa: SIM115  closed with what reads it
-        return made
 
 
 class Given(Worker):
@@ -152,18 +146,34 @@ def unknown(found: object) -> list[str]:
 
 def rollouts(path: str, size: int, band: str, style: Style) -> Rollouts:
     """The groups of a file or folder. ValueError where it cannot be read, or a row says too little."""
-    readers = {".jsonl": jsonl_rows, ".parquet": parquet_rows}
     at = Path(path)
-    files = sorted(each for each in at.iterdir() if each.suffix in readers) if at.is_dir() else [at]
-    if not files or not all(each.is_file() and each.suffix in readers for each in files):
+    files = sorted(each for each in at.iterdir() if each.suffix in READERS) if at.is_dir() else [at]
+    if not files or not all(each.is_file() and each.suffix in READERS for each in files):
         raise ValueError(f"--rollouts {path} is no .jsonl or .parquet file, nor a folder of some: name one")
-    digest, counts = sha256(), dict[str, tuple[int, int]]()
-    steps: dict[str, dict[float, list[int]]] = defaultdict(lambda: defaultdict(list))
-    prompts: dict[str, None] = {}
-    made = Rollouts.named("", size, style)
+    with tempfile.TemporaryFile() as kept:
+        counts, steps, prompts = _read(files, kept)
+        if counts and steps:
+            raise ValueError(f"--rollouts {path} holds both replies and counts: give one kind")
+        if counts and band == "near-miss":
+            raise ValueError("--band near-miss needs to know what each rollout passed: give replies, not counts")
+        if not counts and not steps:
+            raise ValueError(f"--rollouts {path} holds no base rollout: a row has {COLUMNS}")
+        kept.flush()
+        texts = mmap(kept.fileno(), 0, access=ACCESS_READ) if steps else b""  # it outlives the file
+    how = AS_GIVEN if counts else GRADED_HERE
+    found = Rollouts(f"{at.name}, sha256 {_digest(files)[:16]}, {how}")
+    found.size, found.style, found.used, found.texts = size, style, set(), texts
+    found.counts, found.prompts = counts, list(prompts)
+    found.places = {name: of[max(of)] for name, of in steps.items()}
+    return found
+
+
+def _read(files: list[Path], kept: IO[bytes]) -> tuple[Counts, Steps, dict[str, None]]:
+    """Counts by task; where each reply begins in `kept`, by task or prompt and by step; the prompts, in their order."""
+    counts, prompts = Counts(), dict[str, None]()
+    steps: Steps = defaultdict(lambda: defaultdict(list))
     for file in files:
-        digest.update(file.read_bytes())
-        for where, row in readers[file.suffix](file):
+        for where, row in READERS[file.suffix](file):
             try:
                 if isinstance(row, TaskError):
                     raise ValueError(str(row))
@@ -178,24 +188,23 @@ def rollouts(path: str, size: int, band: str, style: Style) -> Rollouts:
                     counts[name] = _count(row, name, counts)
                     continue
                 for text in _replies(row):
-                    steps[name][float(row.get("step") or 0)].append(made.file.tell())
+                    steps[name][float(row.get("step") or 0)].append(kept.tell())
                     told = [text, row.get("reasoning") or "", str(row.get("finish_reason") or "given")]
-                    made.file.write(json.dumps(told).encode() + b"\n")
+                    kept.write(json.dumps(told).encode() + b"\n")
             except ValueError as why:
                 text = str(why)
                 raise ValueError(text if text.startswith(str(file)) else f"{file}, {where}: {text}") from None
-    if counts and steps:
-        raise ValueError(f"--rollouts {path} holds both replies and counts: give one kind")
-    if counts and band == "near-miss":
-        raise ValueError("--band near-miss needs to know what each rollout passed: give replies, not counts")
-    if not counts and not steps:
-        raise ValueError(f"--rollouts {path} holds no base rollout: a row has {COLUMNS}")
-    how = AS_GIVEN if counts else GRADED_HERE
-    found = Rollouts.named(f"{at.name}, sha256 {digest.hexdigest()[:16]}, {how}", size, style)
-    found.file, made.file = made.file, found.file
-    found.counts, found.prompts = counts, list(prompts)
-    found.places = {name: of[max(of)] for name, of in steps.items()}
-    return found
+    return counts, steps, prompts
+
+
+def _digest(files: list[Path]) -> str:
+    """SHA-256 of the files, one behind the other."""
+    digest = sha256()
+    for path in files:
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+    return digest.hexdigest()
 
 
 def _name(row: Mapping[str, Any]) -> tuple[str, bool]:

@@ -497,7 +497,7 @@ def test_two_thousand_completions_from_another_python(version, tmp_path):
     env = {"PATH": "/usr/bin:/bin", "SWARM_RESCUE_PYTHON": sys.executable}
     if not python or subprocess.run([python, "-c", ""], env=env, capture_output=True).returncode:
         pytest.skip(f"there is no Python {version}")
-    n = int(os.environ.get("COMPLETIONS", "500")) if version in ("", "3.13") else 100
+    n = 2000 if version in ("", "3.13") else 200
     pairs = completions(n)
 
     async def by_ourselves():

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,16 +19,6 @@ from tasks import load
 from tasksets.truth import dumps as truth_of
 from tests.support.mock_endpoint import serving
 from tests.test_run import SMALL, stdio_row, task_file
-
-
-@pytest.fixture(autouse=True)
-def collected() -> Iterator[None]:
-    """A command's process ends with it, and so do its files; here they would be found open by some test after these."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
-
 
 G = 4
 FLAGS = [*SMALL, "--base-samples", str(G), "--full-budget", "--arms", "resample,star"]

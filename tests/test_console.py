@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import queue
 import re
 import subprocess
 import sys
@@ -52,15 +53,16 @@ def test_on_a_terminal_a_clock_runs_and_is_gone_at_the_end():
     assert [line.split("\r")[-1] for line in said.split("\r\n")][-3:] == ["a line of the log", "over", ""]
 
 
-def test_elsewhere_a_line_where_it_lasts(monkeypatch, capsys):
+def test_elsewhere_a_line_where_it_lasts(monkeypatch):
+    said: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(console, "note", said.put)
     with console.busy("reading"):
         pass
-    assert capsys.readouterr().err == ""
+    assert said.empty()
     monkeypatch.setattr(console, "PATIENCE", 0.01)
     with console.busy("reading"):
-        while not (said := capsys.readouterr().err):
-            pass
-    assert said == "reading ...\n"
+        assert said.get(timeout=60) == "reading ..."
+    assert said.empty()
 
 
 def test_what_goes_wrong_meanwhile_is_not_swallowed():

@@ -10,6 +10,8 @@ results.py. Left out: rescues and rates (counted.py), the verdict on an arm (com
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -199,54 +201,77 @@ def anchoring(table: Table) -> dict[str, list[Likeness]]:
     Similarity is the Dice overlap of two programs' stripped lines as multisets: 1 for the same lines, 0 for none in
     common. Means over tasks of means over programs; attempts without a program are left out.
     """
-    return {arm: [_likeness(table, play, nth) for nth in range(table.rounds)] for arm, play in table.plays.items()}
+    return {arm: _likeness(table, play) for arm, play in table.plays.items()}
 
 
-def _overlaps(lines: list[Lines]) -> Floats:
-    """(n, n) Dice overlaps of n programs as sets of numbered lines: one product of 0/1 rows."""
-    sizes = np.array([len(one) for one in lines])
-    place = np.concatenate([np.asarray(one, dtype=np.int64) for one in lines])
-    marks = np.zeros((len(lines), int(place.max(initial=-1)) + 1), dtype=np.float32)
+def _bits(lines: Sequence[Lines]) -> list[tuple[int, int]]:
+    """Programs as sets of numbered lines: each an integer with a bit for every line that it holds, and how many.
+
+    Integers, and no product of 0/1 rows: a product wakes a library's threads, whose waiting costs more than it saves.
+    """
+    sizes = list(map(len, lines))
+    place = np.frombuffer(b"".join(lines), dtype=np.int64)
+    marks = np.zeros((len(lines), int(place.max(initial=-1)) + 1), dtype=np.uint8)
     marks[np.repeat(np.arange(len(lines)), sizes), place] = 1
-    total = sizes[:, None] + sizes[None, :]
-    return np.where(total > 0, 2 * (marks @ marks.T) / np.maximum(total, 1), 1.0)
+    packed = [int.from_bytes(row) for row in map(bytes, np.packbits(marks, axis=1))]
+    return list(zip(packed, sizes, strict=True))
 
 
-def _likeness(table: Table, play: Play, nth: int) -> Likeness:
-    to_own: list[float] = []
-    among: list[float] = []
-    distinct: list[int] = []
-    signatures: list[int] = []
-    repeated_shares: list[float] = []
-    programs = repeats = 0
-    program = table.columns.program
-    for task in np.flatnonzero(table.given & (play.drawn[:, nth] > 0)):
-        here, first = play.row[task, nth], play.row[task, 0]
-        now = [i for i, row in enumerate(here) if row >= 0 and program[row] >= 0]
-        if not now:
-            continue
-        own = [i for i in now if nth and first[i] >= 0 and program[first[i]] >= 0]
-        both = _overlaps([table.lines[here[i]] for i in now] + [table.lines[first[i]] for i in own])
-        if own:
-            to_own.append(np.mean([both[now.index(i), len(now) + j] for j, i in enumerate(own)]))
-        if len(now) > 1:
-            upper = np.triu_indices(len(now), 1)
-            among.append(both[: len(now), : len(now)][upper].mean())
-        earlier = play.row[task, :nth].ravel()
-        known = set(program[earlier[earlier >= 0]].tolist())
-        repeated = sum(int(program[here[i]]) in known for i in now)
-        programs, repeats = programs + len(now), repeats + repeated
-        repeated_shares.append(repeated / len(now))
-        distinct.append(len({int(program[here[i]]) for i in now}))
-        signatures.append(len({table.columns.signature[here[i]] for i in now}))
+def _mean_overlap(pairs: Iterable[tuple[tuple[int, int], tuple[int, int]]]) -> float:
+    """Mean Dice overlap of pairs of programs."""
+    return mean([2 * (one & other).bit_count() / (m + n) if m + n else 1.0 for (one, m), (other, n) in pairs])
+
+
+class _Alike(NamedTuple):
+    """A round of an arm: an entry a task with a program, but for the first two, which may lack some."""
+
+    to_own: list[float]
+    among: list[float]
+    written: list[int]
+    repeats: list[int]
+    distinct: list[int]
+    signatures: list[int]
+
+
+def _likeness(table: Table, play: Play) -> list[Likeness]:
+    """All rounds of an arm."""
+    rounds = [_Alike([], [], [], [], [], []) for _ in range(table.rounds)]
+    number, signature, lines = table.columns.program.tolist(), table.columns.signature, table.lines
+    for task in np.flatnonzero(table.given):
+        rows = [
+            [(i, at_) for i, at_ in enumerate(row) if at_ >= 0 and number[at_] >= 0] for row in play.row[task].tolist()
+        ]
+        bits = iter(_bits([lines[at_] for row in rows for _, at_ in row]))
+        own: dict[int, tuple[int, int]] = {}  # particle -> its program of round 0
+        earlier: set[int] = set()
+        for nth, (this, row) in enumerate(zip(rounds, rows, strict=True)):
+            if not row:
+                continue
+            now = {i: next(bits) for i, _ in row}
+            if not nth:
+                own = now
+            elif own.keys() & now.keys():
+                this.to_own.append(_mean_overlap((program, own[i]) for i, program in now.items() if i in own))
+            if len(now) > 1:
+                this.among.append(_mean_overlap(combinations(now.values(), 2)))
+            programs = [number[at_] for _, at_ in row]
+            this.written.append(len(programs))
+            this.repeats.append(sum(map(earlier.__contains__, programs)))
+            this.distinct.append(len(set(programs)))
+            this.signatures.append(len({signature[at_] for _, at_ in row}))
+            earlier.update(programs)
+    return [_told(nth, this) for nth, this in enumerate(rounds)]
+
+
+def _told(nth: int, this: _Alike) -> Likeness:
     return {
         "round": nth,
-        "tasks": len(distinct),
-        "programs": programs,
-        "to_own_first": mean(to_own),
-        "exact_repeats": repeats,  # programs that the arm wrote on this task in an earlier round already
-        "exact_repeats_share": mean(repeated_shares),
-        "diversity": 1 - mean(among),
-        "distinct_programs": mean(distinct),
-        "distinct_signatures": mean(signatures),
+        "tasks": len(this.distinct),
+        "programs": sum(this.written),
+        "to_own_first": mean(this.to_own),
+        "exact_repeats": sum(this.repeats),  # programs that the arm wrote on this task in an earlier round already
+        "exact_repeats_share": mean([some / every for some, every in zip(this.repeats, this.written, strict=True)]),
+        "diversity": 1 - mean(this.among),
+        "distinct_programs": mean(this.distinct),
+        "distinct_signatures": mean(this.signatures),
     }

@@ -7,7 +7,7 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import cache
 from hashlib import sha256
@@ -432,19 +432,28 @@ def dice(one: str, two: str) -> float:
     return 2 * (a & b).total() / total if total else 1.0
 
 
-@given(st.lists(LINES, min_size=8, max_size=8))
-@settings(max_examples=15, deadline=None)
-def test_anchoring_is_the_dice_overlap_of_lines(texts: list[str]) -> None:
+def between(pairs: Iterable[tuple[str | None, str | None]]) -> float | None:
+    """Mean overlap of the pairs of which both are programs."""
+    both = [dice(a, b) for a, b in pairs if a is not None and b is not None]
+    return pytest.approx(np.mean(both)) if both else None
+
+
+@given(st.lists(st.none() | LINES, min_size=8, max_size=8))
+@settings(max_examples=20, deadline=None)
+def test_anchoring_is_the_dice_overlap_of_lines(texts: list[str | None]) -> None:
     attempts = [*base("t")]
     attempts += [attempt("t", "ring", 0, i // 4, i % 4, code=text) for i, text in enumerate(texts)]
     got = measure(attempts, config(arms=["ring"], particles=4, rounds=2))["anchoring"]["ring"]
     first, second = texts[:4], texts[4:]
     assert got[0]["to_own_first"] is None and got[0]["exact_repeats"] == 0
-    assert got[1]["to_own_first"] == pytest.approx(np.mean([dice(a, b) for a, b in zip(first, second, strict=True)]))
+    assert got[1]["to_own_first"] == between(zip(first, second, strict=True))
     for row, group in zip(got, (first, second), strict=True):
-        assert 1 - row["diversity"] == pytest.approx(np.mean([dice(a, b) for a, b in combinations(group, 2)]))
-        assert row["distinct_programs"] == len(set(map(same_program, group)))
-    assert got[1]["exact_repeats"] == sum(same_program(text) in map(same_program, first) for text in second)
+        there = [text for text in group if text is not None]
+        like = None if row["diversity"] is None else 1 - row["diversity"]
+        assert like == between(combinations(group, 2)) and row["programs"] == len(there)
+        assert row["distinct_programs"] == (len(set(map(same_program, there))) or None)
+    known = {same_program(text) for text in first if text is not None}
+    assert got[1]["exact_repeats"] == sum(same_program(text) in known for text in second if text is not None)
 
 
 def test_identical_programs_have_similarity_one_and_no_diversity() -> None:

@@ -35,7 +35,7 @@ from grading.self_test import SELF_TEST, Check
 from tasksets.task import Task, Test
 
 if sys.platform != "win32":  # there, all but the grader itself still works
-    from grading import dialogue, protocol, sandbox, stateless, sweep, walls
+    from grading import dialogue, protocol, raised, sandbox, stateless, sweep, walls
 
 _KEPT = 8192  # verdicts remembered
 _LARGE = 1 << 13  # characters
@@ -177,9 +177,9 @@ class Grader:
         prelude: runs before the program, in its namespace.
         """
         wanted = tuple(Test(t) if isinstance(t, str) else Test(*t[:2]) for t in tests)
-        program = behind(prelude, program)
-        job = _Job(program, kind, setup, self._limits(timeout), stop_at_first, tuple(functions))
-        key = hashlib.sha256(program.encode("utf-8", "surrogatepass"))
+        whole = behind(prelude, program)
+        job = _Job(whole, kind, setup, self._limits(timeout), stop_at_first, tuple(functions), _above(whole, program))
+        key = hashlib.sha256(whole.encode("utf-8", "surrogatepass"))
         key.update(repr((job._replace(program=""), wanted)).encode("utf-8", "surrogatepass"))
         return list(await self.once(key.digest(), lambda: self._run(job, [wanted])))
 
@@ -189,12 +189,14 @@ class Grader:
         if code is None:
             return Grade(None, 0.0, False, "no_code", LETTERS["no_code"] * len(task.visible))
         program = behind(task.prelude, code)
-        job = _Job(program, task.kind, task.setup, self._limits(task.timeout), False, task.functions)
+        limits = self._limits(task.timeout)
+        job = _Job(program, task.kind, task.setup, limits, False, task.functions, _above(program, code))
         results = await self.once((task.digest, job), lambda: self._run(job, [task.visible, task.hidden]))
         letters = "".join(LETTERS[result.outcome] for result in results)
         visible, hidden = letters[: len(task.visible)], letters[len(task.visible) :]
         found = tally(visible, hidden)
         shown = next((result for result in results[: len(task.visible)] if not result.passed), None)
+        first = next((result for result in results if not result.passed), None)
         return Grade(
             code=code,
             fitness=found.fitness,
@@ -205,6 +207,8 @@ class Grader:
             got=shown.got if shown else "",
             got_start=shown.got_start if shown else 0,
             cpu_seconds=round(sum(result.cpu_seconds for result in results), 6),
+            error=first.error if first else "",
+            error_line=first.error_line if first else None,
         )
 
     def _limits(self, timeout: float | None) -> sandbox.Limits:
@@ -250,10 +254,13 @@ class Grader:
         try:
             source = job.program.encode()
         except UnicodeEncodeError:  # half a surrogate pair: no file could hold it
-            return [TestResult(False, "syntax_error", "syntax_error") for _ in groups[0]]
+            why = raised.syntax_of(job.program)
+            wrong = TestResult(False, "syntax_error", "syntax_error", 0.0, 0, *why)
+            return [_in_its_own_lines(wrong, job.above) for _ in groups[0]]
         run = self._run_stdio if job.kind == "stdio" else self._run_asserts
         failed = [TestResult(False, "runtime_error", "runtime_error") for _ in groups[0]]
-        return await self._on_worker(lambda worker: run(worker, source, job, groups), failed)
+        results = await self._on_worker(lambda worker: run(worker, source, job, groups), failed)
+        return [_in_its_own_lines(result, job.above) for result in results] if job.above else results
 
     async def _on_worker(self, work: Callable[[sandbox.WorkerProcess], Awaitable[_T]], failed: _T) -> _T:
         """Do it on a worker; if that dies, once more on a fresh one; if that dies too, a third tells whose fault it is.
@@ -335,7 +342,7 @@ class Grader:
 
     async def _verdict(self, output: sandbox.Output, expected: str) -> TestResult:
         if output.outcome != "ended":
-            return TestResult(False, output.outcome, output.outcome, output.cpu_seconds)
+            return TestResult(False, output.outcome, output.outcome, output.cpu_seconds, 0, *output.raised)
         got = output.stdout
         at = await difference(got, expected, self.as_published)
         if at is None:
@@ -384,6 +391,17 @@ class _Job(NamedTuple):
     limits: sandbox.Limits
     stop_at_first: bool
     functions: tuple[str, ...]
+    above: int = 0  # lines of what runs before it, and stands above it
+
+
+def _above(whole: str, program: str) -> int:
+    """Lines above a program in one text with its prelude."""
+    return whole.count("\n") - program.count("\n") if len(whole) > len(program) else 0
+
+
+def _in_its_own_lines(result: TestResult, above: int) -> TestResult:
+    line = (result.error_line or 0) - above
+    return result._replace(error_line=line if line > 0 else None)
 
 
 def _kills_for_want_of_memory() -> int:

@@ -217,6 +217,8 @@ def _attempt(task: Task, slot: Slot, prompt: Prompt, seed: int, reply: Reply, gr
         hidden_total=len(task.hidden),
         passed=grade.passed,
         outcome=grade.outcome,
+        error=grade.error,
+        error_line=grade.error_line,
         visible_tests=grade.visible,
         hidden_tests=grade.hidden,
         got=grade.got,

@@ -81,6 +81,8 @@ class Attempt:
     hidden_total: int = 0  # tests, run or not
     passed: bool = False  # every visible and every hidden test
     outcome: str = ""  # of the first test failed, visible before hidden; else pass
+    error: str = ""  # class of the exception that ended it; a signal's name; empty: none, or of an older folder
+    error_line: int | None = None  # of the program, from 1; null: no line of it is known to be to blame
     visible_tests: str = ""  # a letter a test, see grading.grade.LETTERS
     hidden_tests: str = ""  # empty where the hidden tests were not run
     got: str = ""  # output on the first visible test failed, clipped, or the name of what ended it

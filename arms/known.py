@@ -190,5 +190,6 @@ def _are_messages(messages: object) -> bool:
 def blind(attempt: Attempt) -> Attempt:
     """An attempt as its visible tests tell of it."""
     seen = tally(attempt.visible_tests, "")
+    error, line = (attempt.error, attempt.error_line) if seen.fitness < 1 else ("", None)  # else a hidden test's
     return replace(attempt, passed=False, hidden_passed=0, hidden_total=0, hidden_tests="", outcome=seen.outcome,
-                   cpu_seconds=0.0, time=0.0, latency_seconds=0.0)  # fmt: skip
+                   error=error, error_line=line, cpu_seconds=0.0, time=0.0, latency_seconds=0.0)  # fmt: skip

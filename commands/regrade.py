@@ -76,9 +76,11 @@ async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -
                 done.add((task.id, program))
                 grade = await grader.grade(attempt.reply, task)
                 row = {"task_id": task.id, "task_sha": task.digest, "program": program, "rules": grader.rules}
+                raised = {"error": grade.error, "error_line": grade.error_line}
                 for part, letters in (("hidden", grade.hidden), ("visible", grade.visible)):
                     seconds = round(grade.cpu_seconds, 6) if part == "visible" else 0.0
-                    log.append(CHECKS, {**row, "tests": f"{name}/{part}", "letters": letters, "cpu_seconds": seconds})
+                    said = {"tests": f"{name}/{part}", "letters": letters, "cpu_seconds": seconds}
+                    log.append(CHECKS, {**row, **said, **(raised if grade.error and part == "visible" else {})})
                 watch.step()
 
         ours: Iterator[Task] = (task for task in tasks if task.id in saved)

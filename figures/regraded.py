@@ -37,10 +37,13 @@ def regraded(
     """
     parts = {f"{name}/visible": 0, f"{name}/hidden": 1}
     letters: dict[tuple[str, str], list[tuple[str, float] | None]] = {}
+    raised: dict[tuple[str, str], Row] = {}
     for check in checks:
         if check["tests"] in parts:
             row = letters.setdefault((check["task_id"], check["program"]), [None, None])
             row[parts[check["tests"]]] = check["letters"], float(check.get("cpu_seconds") or 0.0)
+            if "error" in check:
+                raised[check["task_id"], check["program"]] = check
     for attempt in attempts:
         if attempt.code is None:
             yield attempt
@@ -54,6 +57,7 @@ def regraded(
             yield attempt
             continue
         visible, seconds = seen
+        why = raised.get((attempt.task_id, program), {})
         hidden, more = unseen if whole and unseen is not None else ("", 0.0)
         yield replace(
             attempt,
@@ -63,4 +67,6 @@ def regraded(
             visible_tests=visible,
             hidden_tests=hidden,
             cpu_seconds=seconds + more,
+            error=why.get("error", ""),
+            error_line=why.get("error_line"),
         )

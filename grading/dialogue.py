@@ -27,6 +27,7 @@ from grading import asserts, plain, protocol, sandbox
 from grading.compare import clip_start
 from grading.grade import TestResult, clip
 from grading.outline import outline_of
+from grading.raised import NOTHING, Raised
 from tasksets.task import Test
 
 _ASKS = 10_000  # the most questions that one assert may put to a program
@@ -128,8 +129,9 @@ class _Undecided:
         self.cpu = 0.0
         self.result: TestResult | None = None
 
-    def fail(self, outcome: str, got: str = "") -> None:
-        self.result = TestResult(False, outcome, got or outcome, self.cpu)
+    def fail(self, outcome: str, got: str = "", raised: Raised = NOTHING) -> None:
+        """raised: by the program; what the judge raises is for nobody to see."""
+        self.result = TestResult(False, outcome, got or outcome, self.cpu, 0, *raised)
 
     def settle(self, equal: bool, shown: str, start: int = 0) -> None:
         if equal:
@@ -144,7 +146,7 @@ class _Undecided:
         if output.outcome == "bad_value" and self.part.leaves and self.widen(0):
             return
         if output.outcome != "ended":
-            self.fail(output.outcome, f"bad_value: {text}" if output.outcome == "bad_value" else "")
+            self.fail(output.outcome, f"bad_value: {text}" if output.outcome == "bad_value" else "", output.raised)
         elif not data:  # it left with status 0 before there was a value
             self.fail("runtime_error")
         elif len(data) > plain.VALUE_BYTES:
@@ -247,7 +249,7 @@ class _Undecided:
             if not self.widen(asks[-1][0]):
                 self.fail("bad_value", f"bad_value: {text}")
         else:
-            self.fail("runtime_error" if output.outcome == "ended" else output.outcome)
+            self.fail("runtime_error" if output.outcome == "ended" else output.outcome, "", output.raised)
 
 
 # ── what others have sent: as many parts as were asked for, and none is looked into here ─────────────────────────────

@@ -62,6 +62,8 @@ class Grade(NamedTuple):
     got: str = ""
     got_start: int = 0
     cpu_seconds: float = 0.0  # all tests together
+    error: str = ""  # of the first failed test: class of the exception that ended it, see raised.py; nothing goes by it
+    error_line: int | None = None  # of the program, from 1
 
 
 class Tally(NamedTuple):
@@ -88,7 +90,7 @@ def tally(visible: str, hidden: str) -> Tally:
 
 
 class TestResult(NamedTuple):
-    """What became of one test. got, got_start: as in Grade, of a test that was not passed.
+    """What became of one test. got, got_start, error, error_line: as in Grade, of a test that was not passed.
 
     cpu_seconds: of asserts that one process has answered, each its even share.
     """
@@ -98,6 +100,8 @@ class TestResult(NamedTuple):
     got: str = ""
     cpu_seconds: float = 0.0
     got_start: int = 0
+    error: str = ""
+    error_line: int | None = None
 
 
 TestResult.__test__ = False  # type: ignore[attr-defined]  # for pytest, which takes the name for a test's

@@ -29,6 +29,13 @@ if TYPE_CHECKING:  # a worker does without
 # The slate: a page of memory that a test process shares with its parents. It says there why it failed, and a lie can
 # only rename a failure.
 HINT = 1  # where on it; at 0 stands whether the program has been compiled
+NOTE_AT = 2  # and where its note is: the length, then protocol.NOTE and names
+_NAME_BYTES = 90  # of each of the two
+_DEEPEST = 100_000  # frames, of which the innermost one of the program is looked for
+# As the interpreter knows them, whatever a class says of itself.
+_name_of, _bases_of, _flags_of = (type.__dict__[name].__get__ for name in ("__name__", "__mro__", "__flags__"))
+_traceback_of = BaseException.__dict__["__traceback__"].__get__
+_MADE_BY_A_STATEMENT = 1 << 9  # a flag of classes; those built in lack it
 VALUE_FD = walls.DESCRIPTORS - 1  # where the values of calls go
 RECORD = struct.Struct("<BI")  # of a call that shares its process: outcome, length; then the value
 # How much earlier than by itself such a call runs out of stack: what has run before lets the interpreter go a few
@@ -36,21 +43,21 @@ RECORD = struct.Struct("<BI")  # of a call that shares its process: outcome, len
 _SHARED_DEPTH = 200
 
 
-def compiled(source: bytes) -> CodeType | int:
-    """A code object, or the outcome that stands in its place."""
+def compiled(source: bytes) -> tuple[CodeType | int, bytes]:
+    """A code object, or the outcome that stands in its place and a note of why."""
     try:
         code: CodeType = compile(source.decode("utf-8").removeprefix("\ufeff"), "program.py", "exec", 0, True, 0)
-        return code
-    except MemoryError:
-        return protocol.MEMORY_LIMIT
-    except (SyntaxError, ValueError, RecursionError, OverflowError):
-        return protocol.SYNTAX_ERROR
+        return code, b""
+    except MemoryError as error:
+        return protocol.MEMORY_LIMIT, note_of(error)
+    except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
+        return protocol.SYNTAX_ERROR, note_of(error, line=getattr(error, "lineno", 0) or 0)
 
 
 def taken_apart(data: bytes) -> tuple[CodeType | int, bytes]:
     """The input of a call: the piece of Python, compiled or the outcome in its place, and what is given to it."""
     (size,) = plain.COUNT.unpack_from(data)
-    return compiled(data[4 : 4 + size]), data[4 + size :]
+    return compiled(data[4 : 4 + size])[0], data[4 + size :]
 
 
 def write_all(fd: int, data: bytes | memoryview) -> None:
@@ -72,7 +79,7 @@ def run_call(slate: mmap.mmap, code: CodeType, data: bytes) -> None:
     if isinstance(call, int):
         slate[HINT] = call
         os._exit(1)
-    _leave(slate, _guarded(slate, _one_call, code, call, given, _scope("program")))
+    _leave(slate, _guarded(slate, _one_call, code, call, given, _scope("program"), beside=call))
 
 
 def run_calls(slate: mmap.mmap, code: CodeType, calls: list[tuple[CodeType, bytes]]) -> None:
@@ -104,6 +111,7 @@ def _calls(code: CodeType, calls: list[tuple[CodeType, bytes]], scope: dict[str,
             outcome = _hint_for(error)
             if outcome != protocol.RUNTIME_ERROR or isinstance(error, RecursionError):
                 raise
+            data = note_of(error, call)
         scope.pop("__value__", None)
         write_all(VALUE_FD, RECORD.pack(outcome, len(data)) + data)
 
@@ -145,17 +153,42 @@ def _hint_for(error: BaseException) -> int:
     return protocol.RUNTIME_ERROR
 
 
-def _guarded(slate: mmap.mmap, work: Callable[..., object], *args: object) -> int:
-    """Run it as an interpreter runs a script, up to the exit status."""
+def note_of(error: BaseException, beside: CodeType | None = None, line: int = 0) -> bytes:
+    """What error that is, and on which line of the program: the innermost one that is not in the code beside it."""
+    try:
+        kind, apart = type(error), {id(code) for code in stateless.codes_in(beside)} if beside else ()
+        at, left = _traceback_of(error), _DEEPEST
+        while at and left:
+            code = at.tb_frame.f_code
+            if code.co_filename == "program.py" and id(code) not in apart:
+                line = at.tb_lineno or line
+            at, left = at.tb_next, left - 1
+        built_in = next(base for base in _bases_of(kind) if not _flags_of(base) & _MADE_BY_A_STATEMENT)
+        names = [_name_of(one).encode("utf-8", "replace")[:_NAME_BYTES] for one in (kind, built_in)]
+        return protocol.NOTE.pack(line) + b"\0".join(names)
+    except Exception:  # out of memory, or out of stack: nothing is to be told then
+        return b""
+
+
+def _note(slate: mmap.mmap, error: BaseException, beside: CodeType | None) -> None:
+    note = note_of(error, beside)
+    slate[NOTE_AT : NOTE_AT + 1 + len(note)] = bytes((len(note),)) + note
+
+
+def _guarded(slate: mmap.mmap, work: Callable[..., object], *args: object, beside: CodeType | None = None) -> int:
+    """Run it as an interpreter runs a script, up to the exit status. beside: code that is none of the program's."""
     try:
         work(*args)
         return 0
     except SystemExit as leave:
-        if leave.code is None:
-            return 0
-        return leave.code & 0xFF if isinstance(leave.code, int) else 1
+        status = 0 if leave.code is None else leave.code & 0xFF if isinstance(leave.code, int) else 1
+        if status:
+            _note(slate, leave, beside)
+        return status
     except BaseException as error:
-        slate[HINT] = _hint_for(error)
+        slate[HINT] = hint = _hint_for(error)
+        if hint != protocol.BAD_VALUE:
+            _note(slate, error, beside)
         if sys.excepthook is not sys.__excepthook__:
             sys.excepthook(type(error), error, error.__traceback__)
         return 1

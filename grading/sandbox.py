@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from grading import walls, worker
 from grading.protocol import END, HELLO, JOB, JOB_MAGIC, OUTCOMES, RESULT, RESULT_MAGIC, TEST
+from grading.raised import NOTHING, RAISING, Raised, told
 
 
 class Limits(NamedTuple):
@@ -39,13 +40,17 @@ class Limits(NamedTuple):
     timeouts: int = 3  # after so many of them the rest of a program's tests is not run; 0: always run
 
 
-class Output(NamedTuple):
-    """What has become of one test."""
-
+class _Output(NamedTuple):
     stdout: bytes
     status: int | None  # as Python reports it (negative: the signal that ended it); None if it never ran
     outcome: str  # "ended" (by itself, with status 0), or of protocol.OUTCOMES why it did not
     cpu_seconds: float
+
+
+class Output(_Output):
+    """What has become of one test: a tuple of four. raised: what ended it, which is for a reader alone."""
+
+    raised: Raised = NOTHING
 
 
 class WorkerLost(Exception):
@@ -80,6 +85,7 @@ class WorkerProcess(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self.buffer = bytearray()
         self.begun = b""  # a program that has not gone out yet
+        self.program = b""  # whose results come in
         self.results: deque[Output] = deque()
         self.up = self.lost = False
         self.why = ""
@@ -164,16 +170,20 @@ class WorkerProcess(asyncio.Protocol):
         if not self.up and bytes(buffer[:4]) == HELLO:
             self.up, at = True, 4
         while len(buffer) - at >= RESULT.size:
-            magic, outcome, status, ran, cpu, size = RESULT.unpack_from(buffer, at)
+            magic, outcome, status, ran, cpu, noted, size = RESULT.unpack_from(buffer, at)
             if magic != RESULT_MAGIC or outcome >= len(OUTCOMES):
                 self.lost, self.why = True, "it spoke out of turn"
                 break
-            if len(buffer) - at - RESULT.size < size:
+            if len(buffer) - at - RESULT.size < noted + size:
                 break
-            at += RESULT.size
+            at += RESULT.size + noted
+            note = bytes(buffer[at - noted : at])
             stdout = bytes(memoryview(buffer)[at : at + size])
             at += size
-            self.results.append(Output(stdout, status if ran else None, OUTCOMES[outcome], cpu))
+            result = Output(stdout, status if ran else None, OUTCOMES[outcome], cpu)
+            if result.outcome in RAISING:
+                result.raised = told(note, self.program, status)
+            self.results.append(result)
             self.held_bytes += size
         if at:
             del buffer[:at]
@@ -189,6 +199,7 @@ class WorkerProcess(asyncio.Protocol):
     def begin(self, program: bytes, mode: int, limits: Limits) -> None:
         """Take a program, which goes out with what follows: send() any number of times, the last one with last."""
         limits = limits._replace(wall_seconds=limits.wall_seconds or 10 * limits.cpu_seconds)
+        self.program = program
         self.begun = JOB.pack(JOB_MAGIC, mode, *limits, len(program)) + program
 
     def _write(self, data: bytes) -> None:

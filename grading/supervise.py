@@ -97,8 +97,8 @@ class Outbox:
         self.fd, self.held, self.may_wait = fd, held, may_wait
         self.used = 0
 
-    def put(self, outcome: int, status: int, ran: int, cpu: float, stdout: bytes) -> None:
-        self._begin(outcome, status, ran, cpu, len(stdout))
+    def put(self, outcome: int, status: int, ran: int, cpu: float, stdout: bytes, note: bytes = b"") -> None:
+        self._begin(outcome, status, ran, cpu, len(stdout), note)
         view = memoryview(stdout)
         while view:
             size = min(len(view), len(self._free()))
@@ -106,9 +106,9 @@ class Outbox:
             self.used += size
             view = view[size:]
 
-    def put_file(self, outcome: int, status: int, cpu: float, out: int, size: int) -> None:
+    def put_file(self, outcome: int, status: int, cpu: float, out: int, size: int, note: bytes = b"") -> None:
         """The same with the first so many bytes of a file, which go through no other memory."""
-        self._begin(outcome, status, 1, cpu, size)
+        self._begin(outcome, status, 1, cpu, size, note)
         os.lseek(out, 0, 0)
         while size:
             have = os.readv(out, [self._free()[:size]])
@@ -117,11 +117,15 @@ class Outbox:
             self.used += have
             size -= have
 
-    def _begin(self, outcome: int, status: int, ran: int, cpu: float, size: int) -> None:
-        if self.used + protocol.RESULT.size + size > HELD_BYTES:
+    def _begin(self, outcome: int, status: int, ran: int, cpu: float, size: int, note: bytes) -> None:
+        if self.used + protocol.RESULT.size + len(note) + size > HELD_BYTES:
             self.flush()
-        protocol.RESULT.pack_into(self.held, self.used, protocol.RESULT_MAGIC, outcome, status, ran, cpu, size)
+        head = protocol.RESULT_MAGIC, outcome, status, ran, cpu, len(note), size
+        protocol.RESULT.pack_into(self.held, self.used, *head)
         self.used += protocol.RESULT.size
+        if note:
+            self.held[self.used : self.used + len(note)] = note
+            self.used += len(note)
 
     def _free(self) -> memoryview:
         """Where more of an answer may be put: never empty."""
@@ -152,6 +156,7 @@ class ProgramProcess:
         self.outbox = Outbox(fd, memoryview(apart)[COMING_BYTES:], self.may_wait)
         self.scratch = Scratch(may_be_shut=enclosure.tier == "limits")
         self.code: CodeType | int = protocol.SYNTAX_ERROR  # or the outcome that stands in its place
+        self.why = b""  # and a note of why
         self.mode = protocol.MAIN
         self.limits = _Limits(0.0, 0.0, 0.0, 0, 0, 0)
         self.timeouts = 0
@@ -172,7 +177,7 @@ class ProgramProcess:
         soft = max(1, int(self.limits.cpu_seconds) + 1)
         resource.setrlimit(resource.RLIMIT_CPU, (soft, soft + 60))
         _limit_softly(self.limits.memory_bytes)
-        self.code = compiled(source)
+        self.code, self.why = compiled(source)
         resource.setrlimit(resource.RLIMIT_CPU, (soft + 60, soft + 60))
         _limit_softly(resource.RLIM_INFINITY)
         self.last_words = self.mode == protocol.MAIN and any(word in source for word in _LAST_WORDS)
@@ -214,7 +219,7 @@ class ProgramProcess:
                         inputs.append(self.take(size))
                 if isinstance(code, int):
                     for _ in inputs:
-                        self.answer(code)
+                        self.answer(code, note=self.why)
                 elif len(inputs) < 2 or self.has_timed_out() or not self.share(code, inputs):
                     for data in inputs:
                         if self.has_timed_out():
@@ -253,9 +258,11 @@ class ProgramProcess:
         """May one more call share a process with these?"""
         return self.names is not None and len(inputs) < _SHARED and sum(map(len, inputs)) < _SHARED_BYTES
 
-    def answer(self, outcome: int, status: int = 0, ran: int = 0, cpu: float = 0.0, stdout: bytes = b"") -> None:
+    def answer(
+        self, outcome: int, status: int = 0, ran: int = 0, cpu: float = 0.0, stdout: bytes = b"", note: bytes = b""
+    ) -> None:
         self.timeouts += outcome == protocol.TIMEOUT
-        self.outbox.put(outcome, status, ran, cpu, stdout)
+        self.outbox.put(outcome, status, ran, cpu, stdout, note[: protocol.NOTE_BYTES])
 
     def has_timed_out(self) -> bool:
         """So often that nothing more of it is run."""
@@ -312,7 +319,8 @@ class ProgramProcess:
         if not whole or {outcome for outcome, _ in records} - _PLAIN_ENDS:
             return False
         for outcome, value in records:
-            self.answer(outcome, int(outcome != protocol.ENDED), 1, cpu / len(records), value)
+            value, note = (b"", value) if outcome == protocol.RUNTIME_ERROR else (value, b"")
+            self.answer(outcome, int(outcome != protocol.ENDED), 1, cpu / len(records), value, note)
         return True
 
     def start(self, code: CodeType, calls: list[tuple[CodeType, bytes]], out: int) -> int:
@@ -428,8 +436,14 @@ class ProgramProcess:
             outcome = protocol.OUTPUT_LIMIT if self.slate[running.HINT] == protocol.FAULT else protocol.RUNTIME_ERROR
         self.timeouts += outcome == protocol.TIMEOUT
         size = min(os.fstat(out).st_size, self.limits.output_bytes)
-        self.outbox.put_file(outcome, status, usage.ru_utime + usage.ru_stime, out, size)
+        note = b"" if outcome == protocol.ENDED else self.noted()
+        self.outbox.put_file(outcome, status, usage.ru_utime + usage.ru_stime, out, size, note)
         return True
+
+    def noted(self) -> bytes:
+        """What the test process has noted of its end: no more than a note may hold, and not looked into."""
+        size = min(self.slate[running.NOTE_AT], protocol.NOTE_BYTES)
+        return self.slate[running.NOTE_AT + 1 : running.NOTE_AT + 1 + size]
 
     def outcome(self, killed_for: int, status: int, usage: resource.struct_rusage, size: int) -> int:
         """Of a test that has ended with so many bytes of output, or _UNFIT."""

@@ -80,7 +80,7 @@ def serve(fd: int, tier: str, scratch: str) -> None:
 
 def _say(fd: int, fault: str) -> None:
     text = fault.encode()
-    write_all(fd, protocol.RESULT.pack(protocol.RESULT_MAGIC, protocol.FAULT, 0, 0, 0.0, len(text)) + text)
+    write_all(fd, protocol.RESULT.pack(protocol.RESULT_MAGIC, protocol.FAULT, 0, 0, 0.0, 0, len(text)) + text)
 
 
 def _wait_or_hang_up(pid: int, hung_up: select.poll, enclosure: walls.Walls) -> int:

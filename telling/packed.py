@@ -23,7 +23,7 @@ Value = str | int | float | None
 Part = int | str  # of a pattern: the number of a text, or the name of a hole
 COLUMNS = (
     "slot", "outcome", "visible", "visible_total", "hidden", "hidden_total", "code", "input", "expected", "got",
-    "parent", "social", "prompt", "sha",
+    "parent", "social", "prompt", "sha", "error", "line",
 )  # fmt: skip
 HELD = ("score", "code", "input", "expected", "got")  # of an attempt shown, in the order in which a prompt tells it
 
@@ -80,7 +80,7 @@ def packed(card: Task | None, attempts: Sequence[Attempt], prompts: Mapping[Slot
         follows = tally(a.visible_tests, a.hidden_tests).outcome == a.outcome
         rows.append([a.slot.within_task(), None if follows else a.outcome, a.visible_tests, a.visible_total,
                      a.hidden_tests, a.hidden_total, *told, a.parent, a.social, number,
-                     None if sent else a.prompt_sha[:12]])  # fmt: skip
+                     None if sent else a.prompt_sha[:12], a.error or None, a.error_line])  # fmt: skip
     columns = {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
     return squeezed({"columns": columns, "texts": texts.all, "cut": texts.cut_from, "prompts": patterns,
                      "problem": 0 if whole else None})  # fmt: skip

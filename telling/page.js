@@ -232,6 +232,7 @@
   };
 
   /* ── an opened task ── */
+  const ended = (a) => words(a.outcome) + (a.error ? " (" + a.error + (a.line == null ? ")" : ", line " + a.line + ")") : "");
   const where = (a) => (a.rerun ? "re-run " + a.rerun + ", " : "") + "round " + a.round + ", particle " + a.particle;
   const shut = (task) => {
     const one = lines.get(task);
@@ -310,7 +311,7 @@
         for (let i = 0; i < n; i++) {
           const a = attempts.find((b) => b.round === r && b.particle === i);
           if (!a) { row.append(make("td", {})); continue; }
-          const said = name + ", " + where(a) + ": " + words(a.outcome) + ", " + percent(a.fitness) + " of the visible tests"
+          const said = name + ", " + where(a) + ": " + ended(a) + ", " + percent(a.fitness) + " of the visible tests"
             + (a.parent ? "; shown its own best " + a.parent : "") + (a.social ? " and another's " + a.social : "");
           const seen = a.pass ? ["●"] : [String(Math.round(100 * a.fitness)), make("small", {}, letterOf[a.outcome] || "?")];
           const button = make("button", { type: "button", tabindex: "-1", title: said, class: a.pass ? "pass" : a.fitness >= 0.67 ? "f2" : a.fitness >= 0.34 ? "f1" : null },
@@ -415,7 +416,7 @@
       return make("span", {}, "(", to, ", " + (b.pass ? "a pass" : percent(b.fitness) + " of the visible tests") + ")");
     };
     const title = make("div", { class: "bar" },
-      make("h4", {}, a.arm + " · " + where(a), make("span", { class: "badge" + (a.pass ? " pass" : "") }, (a.pass ? "● " : "") + words(a.outcome))),
+      make("h4", {}, a.arm + " · " + where(a), make("span", { class: "badge" + (a.pass ? " pass" : "") }, (a.pass ? "● " : "") + ended(a))),
       copying("Copy link", () => here({ task: task.id, attempt: a.slot, view })),
       a.code == null ? null : copying("Copy program", () => a.code),
       a.sent ? copying("Copy prompt", () => a.sent.map((m) => m.text).join("\n\n")) : null);
@@ -434,8 +435,8 @@
       parts.push(three);
     }
     const views = [["program", "Program", () => program(a)]];
-    if (own && a.code != null && own.code != null) views.push(["own", "Against its own best", () => difference(own.code, a.code, other && other.code, "its own best")]);
-    if (other && a.code != null && other.code != null) views.push(["other", "Against the neighbour's", () => difference(other.code, a.code, own && own.code, "the neighbour's", "its own best")]);
+    if (own && a.code != null && own.code != null) views.push(["own", "Against its own best", () => difference(own.code, a.code, other && other.code, "its own best", undefined, a.line)]);
+    if (other && a.code != null && other.code != null) views.push(["other", "Against the neighbour's", () => difference(other.code, a.code, own && own.code, "the neighbour's", "its own best", a.line)]);
     views.push(["prompt", "Prompt as sent", () => prompt(a)]);
     const tabs = make("div", { role: "tablist", "aria-label": "Parts of this attempt" });
     const panel = make("div", { role: "tabpanel", id: "panel-" + place.get(task), tabindex: "0" });
@@ -481,11 +482,12 @@
     if (rows.length > 1 && !rows[rows.length - 1].length) rows.pop();
     return rows;
   };
-  const codeLine = (n, mark, kind, pieces) => make("span", { "data-n": n, "data-mark": mark, class: kind }, ...pieces);
+  /* raised: the line on which an exception ended the program. */
+  const codeLine = (n, mark, kind, pieces, raised) => make("span", { "data-n": n, "data-mark": mark || (raised ? "✗" : ""), class: raised ? (kind || "") + " raised" : kind, title: raised ? "It ended here." : null }, ...pieces);
   const program = (a) => {
     if (a.code == null) return [make("p", {}, "No program found in the reply.")];
     const pre = make("pre", { class: "code", "aria-label": "Program" });
-    coloured(a.code).forEach((pieces, i) => pre.append(codeLine(i + 1, "", null, pieces)));
+    coloured(a.code).forEach((pieces, i) => pre.append(codeLine(i + 1, "", null, pieces, i + 1 === a.line)));
     const parts = [pre];
     if (a.cut) parts.push(make("p", { class: "quiet" }, "Cut after " + a.code.length + " of " + a.cut + " characters; the whole program is in attempts.jsonl."));
     return parts;
@@ -518,7 +520,7 @@
     return [...out, ...old.slice(old.length - end).map((x) => [" ", x])];
   };
   /* lent: of the lines that are new here, those that stand in the other program it was shown. */
-  const difference = (old, now, lent, what, whose = "the neighbour's program") => {
+  const difference = (old, now, lent, what, whose = "the neighbour's program", line = null) => {
     const split = (text) => text.replace(/\n$/, "").split("\n");
     const lender = new Set(lent == null ? [] : split(lent).map((x) => x.trim()).filter(Boolean));
     const pre = make("pre", { class: "code", "aria-label": "Lines that differ from " + what });
@@ -529,7 +531,7 @@
       else {
         const is = kind === "+" && lender.has(text.trim());
         if (kind === "+") { added++; taken += is; }
-        pre.append(codeLine(n + 1, kind === " " ? "" : is ? "◆" : "+", kind === " " ? null : is ? "lent" : "add", colours.now[n] || [text]));
+        pre.append(codeLine(n + 1, kind === " " ? "" : is ? "◆" : "+", kind === " " ? null : is ? "lent" : "add", colours.now[n] || [text], n + 1 === line));
         n++;
       }
       if (kind !== "+") m++;

@@ -58,7 +58,7 @@ def grid(card: Task, attempts: Sequence[Attempt], paper: Paper, command: str) ->
 def whole(card: Task, attempt: Attempt, prompt: Prompt | None, paper: Paper) -> str:
     """An attempt from its prompt to its tests. What stands under a heading is as it was sent, not wrapped."""
     a = attempt
-    said = [f"{_words(a.outcome)}, {share(a.fitness)} of the visible tests"]
+    said = [f"{_words(a.outcome)}{ended_by(a)}, {share(a.fitness)} of the visible tests"]
     if a.parent:
         said.append(f"shown its own best, {a.parent}")
     elif prompt is not None:  # else the arm had words of its own
@@ -90,6 +90,12 @@ def whole(card: Task, attempt: Attempt, prompt: Prompt | None, paper: Paper) -> 
             part("expected", test and test[1], "(empty)")
         part("got", a.got, "")
     return "\n".join(lines)
+
+
+def ended_by(a: Attempt) -> str:
+    """The exception that ended an attempt, and its line, as what follows its outcome."""
+    line = "" if a.error_line is None else f", line {a.error_line}"
+    return f" ({printable(a.error + line)})" if a.error else ""
 
 
 def first_failed(card: Task, attempt: Attempt) -> tuple[str, str] | None:

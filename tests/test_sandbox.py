@@ -697,14 +697,14 @@ asyncio.run(main())
 def test_a_worker_that_speaks_out_of_turn_is_given_up():
     for nonsense in (
         b"x" * 100,
-        protocol.RESULT.pack(b"RES1", 99, 0, 0, 0.0, 0),
-        protocol.RESULT.pack(b"RES2", 0, 0, 0, 0.0, 0),
+        protocol.RESULT.pack(b"RES1", 99, 0, 0, 0.0, 0, 0),
+        protocol.RESULT.pack(b"RES2", 0, 0, 0, 0.0, 0, 0),
     ):
         worker = sandbox.WorkerProcess("strict", "/nowhere")
         worker.up = True
 
         async def work(worker=worker, nonsense=nonsense):
-            worker.data_received(protocol.RESULT.pack(b"RES1", 0, 0, 1, 0.5, 2) + b"ok" + nonsense)
+            worker.data_received(protocol.RESULT.pack(b"RES1", 0, 0, 1, 0.5, 0, 2) + b"ok" + nonsense)
             assert (await worker.receive()).stdout == b"ok"
             with pytest.raises(sandbox.WorkerLost, match="out of turn"):
                 await worker.receive()
@@ -715,12 +715,17 @@ def test_a_worker_that_speaks_out_of_turn_is_given_up():
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=6), st.data())
 def test_results_are_the_same_however_the_bytes_arrive(stdouts, data):
-    wire = b"UP01" + b"".join(protocol.RESULT.pack(b"RES1", 0, 0, 1, 0.5, len(o)) + o for o in stdouts)
+    note = protocol.NOTE.pack(0) + b"KeyError\0KeyError"  # of every second one
+    parts = [(o, note * (k % 2)) for k, o in enumerate(stdouts)]
+    wire = b"UP01" + b"".join(
+        protocol.RESULT.pack(b"RES1", len(n) and 1, 1, 1, 0.5, len(n), len(o)) + n + o for o, n in parts
+    )
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=8)))
     worker = sandbox.WorkerProcess("strict", "/nowhere")
     for start, end in zip([0, *cuts], [*cuts, len(wire)], strict=True):
         worker.data_received(wire[start:end])
     assert worker.up and [r.stdout for r in worker.results] == stdouts
+    assert [r.raised.error for r in worker.results] == ["KeyError" if n else "" for _, n in parts]
 
 
 def test_no_tier_but_the_named_ones_and_denials_are_faults(monkeypatch, tmp_path):

@@ -239,7 +239,7 @@ def run(request):
     return asyncio.run(work()).__getitem__
 
 
-@pytest.mark.parametrize(("text", "setup"), thinned(RIGHT, 4, several=True))
+@pytest.mark.parametrize(("text", "setup"), thinned(RIGHT, 9, several=True))
 def test_a_right_program_passes(run, monkeypatch, tmp_path, text: str, setup: str):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdin", sys.stdin)  # some tests put others in their place

@@ -345,7 +345,7 @@ def run(request):
     return outcomes(jobs + [(LIAR, case["text"], case["setup"]) for case in forged]).__getitem__
 
 
-@pytest.mark.parametrize(("program", "text", "setup"), thinned([case[:3] for case in CASES], 9, several=True),
+@pytest.mark.parametrize(("program", "text", "setup"), thinned([case[:3] for case in CASES], 15, several=True),
                          ids=[case[1] for case in CASES])  # fmt: skip
 def test_a_right_program_passes(run, program, text, setup):
     result = run((program, text, setup))

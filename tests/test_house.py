@@ -80,6 +80,7 @@ def imported(node: ast.AST) -> list[str]:
     return []
 
 
+@functools.cache
 def imports(room: str) -> set[str]:
     """All modules that a room imports, wherever in the file."""
     return {name for node in ast.walk(source(room)) for name in imported(node)}

@@ -355,7 +355,7 @@ def main(argv: list[str] | None = None) -> int:
 
     def work() -> int:
         with opened(args.out, fresh=False) as log:
-            code = conduct(audit_all(log, args), log, telling="")
+            code = conduct(audit_all(log, args), log, reports=False)
         if code == DONE:
             made = Folder(args.out).read(AUDIT) or {}
             say(dumps(made, indent=1) if args.json else text(made))

@@ -31,6 +31,7 @@ if __name__ == "__main__":
 import asyncio
 import itertools
 import json
+import shlex
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -40,7 +41,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commands.calibrations import show
-from commands.console import note, say
+from commands.console import at_last, note, say
 from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_remarks, show_curves
 from commands.sampling import Budget, Walk, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
@@ -385,7 +386,7 @@ def calibrate(args: Args, choice: Choice) -> int:
     found: Row = {"mode": "records", "tests": "fitness and passes as recorded", "left_out": {}}
     if not args.records:
         with Log(args.folder) as log:
-            code = conduct(grade(log, choice, args, graded, found), log, telling="")
+            code = conduct(grade(log, choice, args, graded, found), log, reports=False)
         if code != DONE:
             return code
     new = {
@@ -498,7 +499,7 @@ def judge(args: Args, choice: Choice) -> int:
             args.model = args.model or old["identity"]["model"]
             log.settle(_judge_identity(args, args.model), {})
         if not asyncio.run(nothing_left(log, args.seed, walk)):
-            code = conduct(_ask_judge(log, args, len(wanted), walk), log, telling="")
+            code = conduct(_ask_judge(log, args, len(wanted), walk), log, reports=False)
         if not is_telling(code, answers):
             return code
         said = {attempt.slot: attempt for attempt in log.attempts()}
@@ -589,8 +590,12 @@ def main(argv: list[str] | None = None) -> int:
         code = (judge if args.judge else calibrate)(args, choice)
         if code == DONE or (args.judge and is_telling(code, folder.path / "judge")):
             made = folder.read("calibration.json") or {}
-            say(json.dumps(made, indent=1) if args.json else text(made))
-            show_curves(folder, plot(made, PANELS))
+            told = text(made)
+            say(json.dumps(made, indent=1) if args.json else told)
+            show_curves(folder, plot(made, PANELS), told)
+            if code == DONE:
+                where = shlex.quote(str(folder.path))
+                at_last(f"for the curve in the run's report and page: python run.py --reuse --out {where}")
         return code
 
     return guarded(work)

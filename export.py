@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from commands.console import complain, note, point_at, say
+from commands.console import complain, leave_off, note, point_at, say
 from commands.flags import Flags
 from commands.settings import count, names, number, setting
 from faults import DONE, Fault
@@ -111,15 +111,16 @@ def export(args: Args) -> int:
 def told(args: Args, choice: Choice, counts: dict[str, int], to: Path) -> str:
     """What was written, and how it is read."""
     kind = suffix(args.format)
-    files = ", ".join(f"{to / part}.{kind} ({number:,} rows)" for part, number in counts.items())
-    lines = [f"{files or f'{to}/train.{kind} (no row)'}"]
+    files = ", ".join(f"{to / part}.{kind} ({plural(number, 'row')})" for part, number in counts.items())
+    lines = [files or "no row: nothing of these runs is what this format takes"]
     if not of_tasks(args.format):
         on = sum(program.on_policy for program in choice.programs)
         kept = f"{len(choice.programs):,} distinct ones kept, {on:,} of them on-policy"
         lines.append(f"{len(choice.found):,} passing programs; {kept}")
-    lines += [contamination(choice), *cleaned(choice), ""]
-    loader = "json" if kind == "jsonl" else "parquet"
-    lines.append(f'datasets.load_dataset("{loader}", data_files="{to}/train.{kind}", split="train")')
+    lines += [contamination(choice)] * bool(counts) + cleaned(choice)
+    if counts:
+        loader = "json" if kind == "jsonl" else "parquet"
+        lines += ["", f'datasets.load_dataset("{loader}", data_files="{to}/train.{kind}", split="train")']
     return "\n".join(lines)
 
 
@@ -131,6 +132,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return export(args)
     except Fault as why:
         return complain(why, why.code)
+    finally:
+        leave_off()
 
 
 if __name__ == "__main__":

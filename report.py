@@ -19,12 +19,13 @@ if __name__ == "__main__":
 
     interrupt.at_once()  # Ctrl-C is one line from here on: the imports below take a second
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from commands.console import complain, say, wants_colour
+from commands.console import complain, leave_off, point_at, say, wants_colour
 from commands.flags import Flags
 from commands.settings import setting
 from faults import BAD_INPUT
@@ -218,7 +219,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(side_by_side({path: filled(results) for path, results in runs.items()}, colour=wants_colour()))
     else:
         ((results, calibration),) = found.values()
-        say(text(filled(results), colour=wants_colour(), calibration=calibration))
+        (run,) = args.runs
+        folder = shlex.quote(run) if Path(run).is_dir() else ""
+        say(text(filled(results), colour=wants_colour(), calibration=calibration, folder=folder))
+    if args.html:
+        point_at(args.html, "the same as a page")
+    leave_off()
     return 0
 
 

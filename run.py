@@ -36,9 +36,19 @@ from typing import cast
 
 from arms.known import arm_of, hold, needs, playable
 from commands.arguments import Args, settings
-from commands.console import busy, note, point_at, say, wants_colour
+from commands.console import busy, note, say, wants_colour
 from commands.flags import ASKED_ANEW, Flags, hold_against
-from commands.folder import config_of, ended, held, is_telling, note_remarks, note_unreadable, opened, write_down
+from commands.folder import (
+    config_of,
+    ended,
+    held,
+    is_telling,
+    note_remarks,
+    note_unreadable,
+    opened,
+    show_report,
+    write_down,  # fmt: skip
+)
 from commands.regrade import regrade
 from commands.rollouts import Given, known, unknown
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
@@ -47,7 +57,6 @@ from commands.show import show
 from commands.verify import verify
 from endpoint import Policy, Probe, Record
 from faults import DONE, RecordsError, TaskError
-from figures.numbers import plural
 from figures.plan import make_plan
 from figures.regraded import graded
 from measure import measure
@@ -225,7 +234,7 @@ def plan_only(args: Args, data: Data, folder: Folder) -> int:
 # ── telling ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def tell(args: Args, folder: Folder) -> None:
+def tell(args: Args, folder: Folder, stopped: bool = False) -> None:
     """The report, results.json, rescued.jsonl and the pages, from what is on disk and nothing else."""
     config, cards, passing = folder.config, list(folder.cards()), []
 
@@ -250,16 +259,14 @@ def tell(args: Args, folder: Folder) -> None:
     say(dumps(results, indent=1) if args.json else told(colour=wants_colour()))
     folder.write_json("results.json", results)
     rows_of = partial(rescued, passing, cards, config, results)
-    good = rows_of(folder.checks())
+    good, apart = rows_of(folder.checks()), rows_of(folder.checks(), apart=True)
     folder.write("rescued.jsonl", good)
-    folder.write("rescued-unverified.jsonl", rows_of(folder.checks(), apart=True))
+    folder.write("rescued-unverified.jsonl", apart)
     folder.write("report.txt", told() + "\n")
     with busy("making the page"):
         folder.write("report.html", page(results, folder.attempts(), cards, config, calibration, folder.checks()))
     note_unreadable(folder)
-    point_at(folder.path / "report.html", "the report as a page")
-    point_at(folder.path / "report.txt", "the report as it stands above")
-    point_at(folder.path / "rescued.jsonl", f"{plural(good.count(chr(10)), 'training row')}")
+    show_report(folder, results, good, apart, stopped)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -279,7 +286,7 @@ def main(argv: list[str] | None = None) -> int:
         elif not args.reuse:
             code = make(args, folder) or (DONE if args.plan else verify(args.out, args.workers))
         if is_telling(code, args.out) and not args.plan:
-            tell(args, folder)
+            tell(args, folder, stopped=code != DONE)
         return code
 
     return guarded(work)

@@ -466,9 +466,10 @@ def tell(args: Args, folder: Folder) -> None:
     """calibration.json, its plot, and the report."""
     made = calibration(folder.config_of(COMMAND), folder.attempts())
     folder.write_json("calibration.json", made)
-    say(dumps(made, indent=1) if args.json else text(made))
+    told = text(made)
+    say(dumps(made, indent=1) if args.json else told)
     note_unreadable(folder)
-    show_curves(folder, plot(made, PANELS))
+    show_curves(folder, plot(made, PANELS), told, "report.txt")
 
 
 def main(argv: list[str] | None = None) -> int:

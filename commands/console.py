@@ -3,8 +3,9 @@
     say(report)                     whatever stdout is
     note(line)                      of the log
     with busy("reading out"): ...   a clock on a terminal while something takes long, so that nobody thinks it hangs
-    point_at(path, what)            where something is, as a link where the terminal knows links
-    at_last(line), leave_off()      what is to be read last, whatever else is said: how to continue
+    point_at(path, what)            where something is, said at the end, as a link where the terminal knows links
+    at_last(line)                   what is to be read last, whatever else is said: how to continue
+    leave_off()                     the end of a command: both
     return complain(why, code)      the one line that ends a command which cannot go on
 
 Left out: the words themselves (telling/), the bar of attempts (commands/sampling.py).
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PATIENCE = 2.0  # seconds of silence that nobody minds
+_PLACES: dict[Path, str] = {}
 _LAST: list[str] = []
 
 
@@ -68,11 +70,8 @@ def busy(what: str) -> Iterator[None]:
 
 
 def point_at(path: Path, what: str) -> None:
-    """Where something is: the path by itself, which an editor's terminal opens, and a link where links are known."""
-    shown = f"{path!s:<28}"
-    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        shown = f"\033]8;;{path.resolve().as_uri()}\033\\{path}\033]8;;\033\\{' ' * (28 - len(str(path)))}"
-    note(f"{shown}  {what}")
+    """Where something is, to be said when the command ends."""
+    _PLACES[path] = what
 
 
 def at_last(line: str) -> None:
@@ -81,7 +80,14 @@ def at_last(line: str) -> None:
 
 
 def leave_off() -> None:
-    """The end of a command: what was kept for it."""
+    """The end of a command: what was kept for it. A path stands by itself, so that an editor's terminal opens it, and
+    is a link where links are known."""
+    links = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    wide = max((len(str(path)) for path in _PLACES), default=0)
+    for path, what in _PLACES.items():
+        shown = f"\033]8;;{path.resolve().as_uri()}\033\\{path}\033]8;;\033\\" if links else str(path)
+        note(f"{shown}{' ' * (wide - len(str(path)))}  {what}")
+    _PLACES.clear()
     while _LAST:
         note(_LAST.pop(0))
 

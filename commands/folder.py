@@ -5,6 +5,7 @@
         changed = log.settle(identity, plan)    the same settings as before, or what has grown
         write_down(log, config, plan, changed)  config.json and plan.json, before the first sample
     if is_telling(code, out): ...               the report, from what is on disk
+    show_report(folder, results, rows, ...)     where it lies, and how an unfinished run goes on
 
 Left out: what the files hold (records.py), sampling (commands/shared.py), the report (each command's own).
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -21,14 +23,16 @@ from pathlib import Path
 from typing import cast
 
 from arms.known import about
-from commands.console import note, point_at, without_login
+from commands.console import at_last, note, point_at, without_login
 from commands.flags import VERSION
 from commands.settings import Asking, Config, Data, Free, Row, Server, flag, values_of
 from endpoint import Probe
 from faults import DONE, ENDPOINT, LIMIT, RecordsError
 from figures.foretold import SoFar, so_far
+from figures.numbers import plural
 from figures.plan import plan_digest
 from figures.regraded import graded
+from figures.results import Results
 from records import ATTEMPTS, CONFIG, EVENTS, PLAN, Folder, Log
 
 
@@ -145,13 +149,44 @@ def note_unreadable(folder: Folder) -> None:
         note(f"{name} is torn or gone: read from {EVENTS}; the next run writes it again")
 
 
-def show_curves(folder: Folder, pictures: dict[str, bytes]) -> None:
-    """Keep the pictures of a calibration, by name, and say where they and its figures are."""
+def show_report(folder: Folder, results: Results, rows: str, apart: str, stopped: bool) -> None:
+    """Say where the report of a run is and its rows, and how an unfinished one goes on. rows, apart: what was written
+    of them; stopped: something ended it just now, and said how."""
+    point_at(folder.path / "report.html", "the report as a page")
+    point_at(folder.path / "report.txt", "the report as it stands above")
+    point_at(folder.path / "rescued.jsonl", plural(rows.count("\n"), "training row"))
+    if apart:
+        kept = f"{plural(apart.count(chr(10)), 'rescued program')} kept apart, not verified"
+        point_at(folder.path / "rescued-unverified.jsonl", kept)
+    config, owing = folder.config, results["incomplete"]
+    owes = owing["base_tasks"] or any(row["tasks"] for row in (*owing["arms"].values(), *owing["noise_runs"]))
+    if not stopped and (owes or results["tasks"] < config["data"].get("asked", 0)):
+        at_last(f"to continue, since it is not finished: {_again(folder, config, results)}")
+
+
+def _again(folder: Folder, config: Config, results: Results) -> str:
+    """The command that goes on with a run, from its folder alone. A limit that was reached is twice as high in it."""
+    if config["dry_run"] or config["identity"].get("rollouts"):  # --config is not enough for those
+        return "the command that made it goes on"
+    words = ["python", "run.py", "--config", str(folder.path / CONFIG), "--out", str(folder.path)]
+    tokens = results["tokens"]["prompt"] + results["tokens"]["completion"]
+    spent = {"calls": results["calls"], "tokens": tokens, "usd": results["cost"]["total"]["usd"] or 0}
+    limits = {name: (most, spent.get(name, 0) >= most) for name, most in config["free"].get("stop_after", {}).items()}
+    if any(reached for _, reached in limits.values()):
+        told = (f"{name}={most * (1 + reached):.15g}" for name, (most, reached) in limits.items())
+        words += ["--stop-after", ",".join(told)]
+    return shlex.join(words)
+
+
+def show_curves(folder: Folder, pictures: dict[str, bytes], told: str, text: str = "calibration.txt") -> None:
+    """Keep the pictures of a calibration, by name, and its text; say where they and its figures are."""
     for name, picture in pictures.items():
         at = folder.path / name
         at.unlink(missing_ok=True)  # never through a link to somebody else's
         at.write_bytes(picture)
         point_at(at, "the curves as a picture")
+    folder.write(text, told + "\n")
+    point_at(folder.path / text, "the tables as they stand above")
     point_at(folder.path / "calibration.json", "every figure of them")
 
 

@@ -25,7 +25,7 @@ from asking.address import default_base_urls
 from asking.events import Event, told_apart
 from asking.fields import Fields
 from commands import interrupt
-from commands.console import at_last, busy, complain, leave_off, note, without_login
+from commands.console import at_last, busy, complain, leave_off, note, point_at, without_login
 from commands.settings import Asking, Free
 from endpoint import Policy, Probe, Record
 from faults import (
@@ -39,7 +39,8 @@ from faults import (
     Fault,
     LimitReached,
 )
-from records import EVENTS, Log, dumps
+from figures.numbers import plural
+from records import ATTEMPTS, EVENTS, Log, dumps
 from session import Owing, Session, Worker
 from swarm import Attempt
 
@@ -265,10 +266,11 @@ async def nothing_left(log: Log, seed: int, walk: Walk) -> bool:
     return True
 
 
-def conduct(work: Coroutine[object, object, None], log: Log, telling: str = "--reuse reports what there is") -> int:
+def conduct(work: Coroutine[object, object, None], log: Log, reports: bool = True) -> int:
     """Run a command's sampling to its end: the exit code, and one line where it did not come to it.
 
-    telling: what to do meanwhile where the folder holds something to tell; empty for a command that has no such flag.
+    reports: of a command that with --reuse reports what a folder holds. It takes no time for that by itself where it
+    was interrupted, or where the machine is at fault.
     """
     began, code = time.time(), DONE
     log.append(EVENTS, {"event": "start", "time": began})
@@ -280,18 +282,28 @@ def conduct(work: Coroutine[object, object, None], log: Log, telling: str = "--r
     except BadInput as why:
         code = complain(why, why.code)
     except LimitReached as why:
-        code = stop(why.code, why, limits={why.name: 2 * why.most})
+        code = stop(why.code, why, why, (log.read("config.json") or {}).get("free", {}).get("stop_after"))
     except Fault as why:
-        is_told = why.code == ENDPOINT or not log.read("config.json")  # a report follows anyway, or there is none
-        code = stop(why.code, why, "" if is_told else telling)
+        if reports and why.code != ENDPOINT:
+            _so_far(log)
+        code = stop(why.code, why)
     except KeyboardInterrupt:
-        code = stop(INTERRUPTED, "interrupted; everything is saved", telling if log.read("config.json") else "")
+        if reports:
+            _so_far(log)
+        code = stop(INTERRUPTED, "interrupted; everything is saved")
     finally:
         signal.signal(signal.SIGTERM, before)
     with contextlib.suppress(DiskFault):
         ended = time.time()
         log.append(EVENTS, {"event": "end", "time": ended, "code": code, "seconds": round(ended - began, 3)})
     return code
+
+
+def _so_far(log: Log) -> None:
+    """What a folder holds of which no report follows, and how to get one."""
+    if len(log) and log.read("config.json"):
+        point_at(log.path / ATTEMPTS, f"{plural(len(log), 'attempt')}, all that were paid and graded")
+        at_last(f"for a report of them: python {shlex.join([*sys.argv[:1], '--reuse', '--out', str(log.path)])}")
 
 
 def guarded(work: Callable[[], int]) -> int:
@@ -308,16 +320,21 @@ def guarded(work: Callable[[], int]) -> int:
         leave_off()
 
 
-def stop(code: int, why: object, telling: str = "", limits: Mapping[str, float] | None = None) -> int:
+def stop(code: int, why: object, reached: LimitReached | None = None, held: Mapping[str, float] | None = None) -> int:
     """Say why a run ended before its end and, when all else is said, the command that continues it.
 
-    limits: that were reached and count over all starts, as the continuing command is to have them.
+    reached: a limit, which the continuing command is to have twice as high where it counts over all starts; held: all
+    limits there were, since they may come from --config.
     """
     words = [without_login(word) for word in sys.argv if word != "--fresh"]
-    for name, most in (limits or {}).items():
-        if name != "minutes":  # they begin anew with every start
-            words = [re.sub(rf"((?:^|[=,]){name}=)[^,]*", rf"\g<1>{most:.15g}", word) for word in words]
-    complain(f"{why} ({telling})" if telling else why, code)
+    if reached and reached.name != "minutes":  # they begin anew with every start
+        most = f"{2 * reached.most:.15g}"
+        if any(word.partition("=")[0] == "--stop-after" for word in words):
+            words = [re.sub(rf"((?:^|[=,]){reached.name}=)[^,]*", rf"\g<1>{most}", word) for word in words]
+        else:
+            limits = {name: f"{x:.15g}" for name, x in (held or {}).items()} | {reached.name: most}
+            words += ["--stop-after", ",".join(f"{name}={x}" for name, x in limits.items())]
+    complain(why, code)
     at_last(f"to continue: python {shlex.join(words)}")
     return code
 

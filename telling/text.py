@@ -102,7 +102,7 @@ def text(
 ) -> str:
     """The report of one run: `width` columns (80 at least), ANSI colours only if asked for. Ends without a newline.
 
-    folder: of the run, as a command line names it.
+    folder: of the run, as a command line names it; empty where there is none.
     """
     paper = Paper(width, colour)
     blocks = [section(results, paper) for section in TEXT]
@@ -220,7 +220,7 @@ def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper, 
     """Whether the fitness is a hill, or the command that tells."""
     if curves := words.hill_curves(calibration):
         return paper.wrap(*(words.hill_line(name, curve) for name, curve in curves.items()))
-    if r["dry_run"] or not sum(r["p0_histogram"]) or not r["identity"]:  # no folder to calibrate
+    if not folder or r["dry_run"] or not sum(r["p0_histogram"]) or not r["identity"]:  # nothing to calibrate
         return []
     return paper.wrap(f"Can a search climb this fitness? No calls needed to know: python calibrate.py --out {folder}")
 

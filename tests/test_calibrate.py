@@ -214,7 +214,8 @@ def test_a_second_call_prints_the_same_and_runs_nothing(tmp_path: Path, go: Go, 
     lay(tmp_path, [row("t")], {"t": [right_below(40), right_below(60)]})
     first = go()
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("cal*")}
-    assert set(before) == {"calibration.json", "calibration.svg", "calibration.png"}
+    assert set(before) == {"calibration.json", "calibration.txt", "calibration.svg", "calibration.png"}
+    assert before["calibration.txt"].decode() == first[1]
     (tmp_path / "tasks.jsonl").unlink()  # not even the tasks are read
     second = go()
     assert first[0] == second[0] == 0 and first[1] == second[1]

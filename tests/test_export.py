@@ -281,6 +281,17 @@ def test_runs_of_one_seed_that_share_no_task_are_other_draws(two, tmp_path, task
     assert len(exported(tmp_path / "to", *outs([two[0], made.write()]), "--format", "difficulty")) == 5
 
 
+def test_a_run_without_a_pass_is_told_so_and_no_file_is_named_that_is_not_there(two, tmp_path, capsys):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in ("config.json", "tasks.jsonl", "attempts.jsonl"):
+        kept = (two[0] / name).read_text().splitlines(True)
+        (bare / name).write_text("".join(line for line in kept if '"passed":true' not in line.replace(" ", "")))
+    assert run("--out", bare) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("no row: ") and "train.jsonl" not in said.out + said.err
+
+
 def test_rows_that_were_never_run_on_the_spare_tests_are_counted(two, tmp_path, capsys):
     assert run("--out", two[0], "--also", "base", "--to", tmp_path / "to") == 0
     said, card_ = capsys.readouterr().err, (tmp_path / "to" / "README.md").read_text()

@@ -452,15 +452,24 @@ def test_the_last_lines_say_where_things_are_and_how_to_go_on(go, three, tmp_pat
     folder = tmp_path / "out"
 
     def told(lines: list[str], rows: int) -> None:
-        assert [line.split("  ")[0] for line in lines] == [
+        assert [line.split("  ")[0].rstrip() for line in lines] == [
             str(folder / name) for name in ("report.html", "report.txt", "rescued.jsonl")
         ]
         assert lines[-1].endswith(f"  {rows} training row{'s' * (rows != 1)}")
+        assert len({line.rindex("  ") for line in lines}) == 1  # one column
 
     with serving(reply=wrong) as mock:
         code, _, err = go("--tasks", three, *SMALL, "--stop-after", "calls=5", url=mock.url)
         assert code == 3 and last(err, 1)[0].startswith("to continue: python run.py ")
         told(last(err, 4)[:3], 0)
+        go_on = (
+            f"--config {folder / 'config.json'} --out {folder} --stop-after calls=10"  # the same limit would stop it
+        )
+        code, out, err = go("--reuse")
+        assert code == 0 and last(err, 1)[0].endswith(f"it is not finished: python run.py {go_on}")
+        told(last(err, 4)[:3], 0)
+        code, _, err = go(*go_on.split()[:2], url=mock.url)
+        assert code == 3 and last(err, 1)[0] == f"to continue: python run.py {go_on}" and len(mock.chats) == 5
         code, out, err = go("--tasks", three, *SMALL, url=mock.url)
         assert code == 0 and "continuing: 5 of at most 54 attempts are there" in err
         assert "more attempts done" in err
@@ -635,7 +644,14 @@ def test_ctrl_c_saves_and_says_how_to_go_on(three, tmp_path):
         process.send_signal(2)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 130
-        assert "interrupted" in err and "to continue: python" in err and "Traceback" not in err
+        assert "interrupted" in err and "Traceback" not in err
+        what, report, on = last(err, 3)
+        assert what.startswith(str(tmp_path / "out" / "attempts.jsonl")) and " attempts, all that" in what
+        assert (
+            report.startswith("for a report of them: python ") and on == f"to continue: python {' '.join(command[1:])}"
+        )
+        again = subprocess.run([sys.executable, *report.split()[6:]], env=env, capture_output=True, text=True)
+        assert again.returncode == 0 and "report.html" in again.stderr
         folder = Folder(tmp_path / "out")
         assert len(kept_rows(tmp_path / "out")) >= 5
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)

@@ -249,6 +249,9 @@ def test_a_run_that_is_stopped_while_it_verifies_goes_on_there(tmp_path):
     assert len(names) == len(set(names)) == 16
     good, apart = ([json.loads(line) for line in (tmp_path / "out" / name).read_text().splitlines()]
                    for name in ("rescued.jsonl", "rescued-unverified.jsonl"))  # fmt: skip
+    lines = again.stderr.rstrip("\n").split("\n")[-2:]
+    assert lines[0].endswith(f"  {len(good)} training rows")
+    assert lines[1] == f"out/rescued-unverified.jsonl  {len(apart)} rescued programs kept apart, not verified"
     assert len(good) + len(apart) == 16 and apart and all(one["verified"] for one in good)
     assert {one["failed_test"]["test"] for one in apart} == {"spare 15"}  # n = 20
     assert not any("if n < 20" in one["final_text"] for one in good)

@@ -31,7 +31,6 @@ if __name__ == "__main__":
 import asyncio
 import itertools
 import json
-import shlex
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -41,7 +40,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commands.calibrations import show
-from commands.console import at_last, note, say
+from commands.console import note, say
 from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_remarks, show_curves
 from commands.sampling import Budget, Walk, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
@@ -590,12 +589,8 @@ def main(argv: list[str] | None = None) -> int:
         code = (judge if args.judge else calibrate)(args, choice)
         if code == DONE or (args.judge and is_telling(code, folder.path / "judge")):
             made = folder.read("calibration.json") or {}
-            told = text(made)
-            say(json.dumps(made, indent=1) if args.json else told)
-            show_curves(folder, plot(made, PANELS), told)
-            if code == DONE:
-                where = shlex.quote(str(folder.path))
-                at_last(f"for the curve in the run's report and page: python run.py --reuse --out {where}")
+            say(json.dumps(made, indent=1) if args.json else text(made))
+            show_curves(folder, plot(made, PANELS), text(made))
         return code
 
     return guarded(work)

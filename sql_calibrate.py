@@ -469,7 +469,7 @@ def tell(args: Args, folder: Folder) -> None:
     told = text(made)
     say(dumps(made, indent=1) if args.json else told)
     note_unreadable(folder)
-    show_curves(folder, plot(made, PANELS), told, "report.txt")
+    show_curves(folder, plot(made, PANELS), told, is_report=True)
 
 
 def main(argv: list[str] | None = None) -> int:

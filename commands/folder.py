@@ -178,16 +178,23 @@ def _again(folder: Folder, config: Config, results: Results) -> str:
     return shlex.join(words)
 
 
-def show_curves(folder: Folder, pictures: dict[str, bytes], told: str, text: str = "calibration.txt") -> None:
-    """Keep the pictures of a calibration, by name, and its text; say where they and its figures are."""
+def show_curves(folder: Folder, pictures: dict[str, bytes], told: str, is_report: bool = False) -> None:
+    """Keep the pictures of a calibration, by name, and its text; say where they and its figures are.
+
+    is_report: the text is all that the folder has for a report; a run's has its own, which shows the curves too.
+    """
     for name, picture in pictures.items():
         at = folder.path / name
         at.unlink(missing_ok=True)  # never through a link to somebody else's
         at.write_bytes(picture)
         point_at(at, "the curves as a picture")
-    folder.write(text, told + "\n")
-    point_at(folder.path / text, "the tables as they stand above")
+    kept = "report.txt" if is_report else "calibration.txt"
+    folder.write(kept, told + "\n")
+    point_at(folder.path / kept, "the tables as they stand above")
     point_at(folder.path / "calibration.json", "every figure of them")
+    page = folder.path / "report.html"
+    if not is_report and page.exists():
+        point_at(page, f"shows them after python run.py --reuse --out {shlex.quote(str(folder.path))}")
 
 
 def versions() -> dict[str, str | None]:

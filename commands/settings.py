@@ -202,8 +202,8 @@ class Plan:
     noise_runs: int = setting(0, "re-runs of resample (default: 0)", count(0))
     full_budget: bool | None = setting(None, "go on after a rescue (default: only for mbpp-bundle)", yes_no=True)
     only_passable: bool = setting(False, "give the arms only tasks that the audit (audit.py) found passable")
-    seeds: int | None = setting(None, "runs, each of its own --seed, that report.py draws one verdict from (default: "
-                                "this one alone)", count(1))  # fmt: skip
+    seeds: int | None = setting(None, "runs, of --seed 0 to N - 1 (or N to 2N - 1, ...), that report.py draws one "
+                                "verdict from (default: this one alone)", count(1))  # fmt: skip
     margin: float | None = setting(None, "of equivalence (default: 5; 1 per sample)", margin, metavar="POINTS")
     predict: dict[str, float] | None = setting(None, "differences from resample that you expect, written into the plan",
                                                metavar="FILE|ARM=POINTS,...")  # fmt: skip

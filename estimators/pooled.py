@@ -1,6 +1,7 @@
 """Several runs of one experiment as one: an arm against the control over tasks that runs share, or share parts of.
 
     compare_pooled(task, arm, passes, runs, linked)     a cell for each task of each run
+    mean_ci(values, linked)                             the interval alone, of any differences
     heterogeneity(deltas, errors)                       do runs differ by more than their tasks and draws explain
 
 A task counts once, by its mean over the runs that have it. Where the arm is no different, any of the k + 1 plays of a
@@ -22,7 +23,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.parts import RELATIVE_TIE, Array, Comparison, inside, is_binary, normal_quantile, settled, vector, whole
+from estimators.parts import (
+    RELATIVE_TIE,
+    Array,
+    Comparison,
+    Interval,
+    inside,
+    is_binary,
+    normal_quantile,
+    settled,
+    vector,
+    whole,
+)
 from estimators.reruns import binomial
 
 
@@ -62,22 +74,34 @@ def compare_pooled(
         raise ValueError("task, arm, passes and runs must have one entry a cell")
     if not is_binary(x) or np.any(passed > k) or np.any(k < 1):
         raise ValueError("arm must be 0 or 1, and passes at most the runs, of which there is at least one")
-    z = normal_quantile(1 - (1 - inside(level, "level")) / 2)
+    inside(level, "level")
     if not x.size:
         return Comparison(np.nan, np.nan, np.nan, np.nan, 0, 0, 0)
     cells = np.bincount(place)
     d = settled(np.bincount(place, weights=x - passed / k) / cells, scale=1.0)
     n, delta = d.size, float(settled([d.mean()], scale=1.0)[0])
-    lo = hi = np.nan
-    if n > 1:
-        middle = d.sum() / (n + 2)
-        spread = (d @ d + 2) / (n + 2) - middle**2
-        apart = d - d.mean()
-        together = 2 * sum(float(apart[i] * apart[j]) for i, j in linked) / (n + 2)
-        half = z * np.sqrt((spread + max(together, 0.0)) / (n + 2))
-        lo, hi = settled([max(middle - half, -1.0), min(middle + half, 1.0)], scale=1.0)
+    lo, hi = mean_ci(d, linked, level)
     p = _p_value(x, passed, k, cells[place])
-    return Comparison(delta, float(lo), float(hi), p, n, int(np.sum(d < 0)), int(np.sum(d > 0)))
+    return Comparison(delta, lo, hi, p, n, int(np.sum(d < 0)), int(np.sum(d > 0)))
+
+
+def mean_ci(
+    values: ArrayLike, linked: Sequence[tuple[int, int]] = (), level: float = 0.95, end: float = 1.0
+) -> Interval:
+    """Of a mean over tasks that are linked in pairs: `compare_pooled`'s interval, cut at -1 and 1; nan under two tasks.
+
+    values: (n_tasks,) differences; end: how far from 0 the two added tasks lie, the largest difference there can be.
+    """
+    d = vector(values, "values")
+    z, n = normal_quantile(1 - (1 - inside(level, "level")) / 2), d.size
+    if n < 2:
+        return Interval(np.nan, np.nan)
+    middle, apart = d.sum() / (n + 2), d - d.mean()
+    spread = (d @ d + 2 * end**2) / (n + 2) - middle**2
+    together = 2 * sum(float(apart[i] * apart[j]) for i, j in linked) / (n + 2)
+    half = z * np.sqrt((spread + max(together, 0.0)) / (n + 2))
+    lo, hi = settled([max(middle - half, -1.0), min(middle + half, 1.0)], scale=1.0)
+    return Interval(float(lo), float(hi))
 
 
 def heterogeneity(deltas: ArrayLike, errors: ArrayLike) -> Heterogeneity:

@@ -21,7 +21,7 @@ from statistics import NormalDist
 import stats
 from commands.settings import CONTROL, Config, Row, Settings
 from estimators.betabinomial import at_bound, chance, fit
-from figures.numbers import in_points, plural
+from figures.numbers import in_points, listed, plural
 
 SCHEMA_VERSION = 3  # of results.json, calibration.json and plan.json: goes up when a key is added or changes
 POSITIVE_CONTROL = "mbpp-bundle"  # the task set on which refining must find more, if it ever does
@@ -76,11 +76,13 @@ def foretold(histogram: Sequence[int], draws: int) -> float:
     """What a fresh arm is expected to find on the all-fail tasks: the share with a pass in so many draws.
 
     histogram: tasks by passes of their base group. 0 where no base attempt passed: of the control nothing is known
-    then, so no margin is half of it; nan without a task, and where groups pass as a whole or not at all.
+    then, so no margin is half of it; nan without a task, where groups pass as a whole or not at all, and where some
+    group of one has a pass: of how chances spread it shows nothing, and taken for all alike they foretell too much.
     """
     found, group = fit(histogram), len(histogram) - 1
-    some = 0 < sum(k * n for k, n in enumerate(histogram)) < group * sum(histogram)
-    return math.nan if some and group > 1 and at_bound(found) else float(chance(found, draws, failed=group))
+    passes = sum(k * n for k, n in enumerate(histogram))
+    blind = (group < 2 and passes > 0) or (0 < passes < group * sum(histogram) and at_bound(found))
+    return math.nan if blind else float(chance(found, draws, failed=group))
 
 
 def margin_in_force(asked: float, control: float) -> float:
@@ -184,7 +186,7 @@ def make_plan(config: Config, n_tasks: int, median_rating: float | None = None) 
                 "either way, and the other one holds 0 and leaves no room for an arm that finds nothing. The margin is "
                 f"{in_points(margin)}, or half of what the base group foretells of {CONTROL} if that is less. "
                 "Else inconclusive, which is not a claim of no difference."
-                + (f" {_seeds_text(due.seeds)}" if due.seeds and due.seeds > 1 else "")
+                + (f" {_seeds_text(due.seed, due.seeds)}" if due.seeds and due.seeds > 1 else "")
             )
             if compared
             else f"Nothing is compared: that takes {CONTROL} and another arm.",
@@ -222,11 +224,21 @@ def one_of(seeds: int) -> str:
     return f"one of {seeds} planned runs, whose verdict is drawn from all together"
 
 
-def _seeds_text(seeds: int) -> str:
+def planned_seeds(seed: int, seeds: int) -> list[int]:
+    """The seeds of so many planned runs, of which this is one: of two, 0 and 1, or 2 and 3. A seed has one such set
+    alone, so that after a look at some runs there is no choice left of those that go with them."""
+    first = seed - seed % seeds
+    return list(range(first, first + seeds))
+
+
+def _seeds_text(seed: int, seeds: int) -> str:
+    named = listed([str(each) for each in planned_seeds(seed, seeds)])
     return (
-        f"The verdict is drawn from {seeds} runs that differ in their seed alone, together (report.py of all), and "
-        "from none by itself: a task is one, whichever runs have it, and its plays are dealt out anew within each run. "
-        "Nothing is better or worse where one run by itself says better and another one worse."
+        f"The verdict is drawn from {seeds} runs that differ in their seed alone, those of seeds {named}, together "
+        "(report.py of all), and from none by itself: a task is one, whichever runs have it, and its plays are dealt "
+        "out anew within each run. Nothing is better or worse where one run by itself says better and another one "
+        f"worse. Equivalent takes a {EQUIVALENCE_LEVEL:.0%} interval of the difference over all of them within the "
+        "margin, too."
     )
 
 

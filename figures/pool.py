@@ -16,9 +16,9 @@ from typing import Any, TypedDict, cast
 import numpy as np
 
 import stats
-from estimators.pooled import compare_pooled, heterogeneity
-from figures.numbers import plain
-from figures.plan import CONTROL, foretold, margin_in_force, one_of
+from estimators.pooled import compare_pooled, heterogeneity, mean_ci
+from figures.numbers import listed, plain
+from figures.plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL, foretold, margin_in_force, one_of, planned_seeds
 from figures.results import Pair, Played, Results
 
 
@@ -63,8 +63,10 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
     """What several runs of one experiment say together. runs: name -> results.
 
     Pooled by task, since a task that two runs share is one task: its value is the mean over the runs in which both the
-    arm and the control finished it. Where each run was planned as one of so many (--seeds) and there are so many, the
-    verdict is that of the pooled comparison, unless one run by itself says better and another one worse. Runs that
+    arm and the control finished it. Where each run was planned as one of so many (--seeds) and they are those that the
+    plan names, the verdict is that of the pooled comparison, unless one run by itself says better and another one
+    worse. Equivalent is what the first runs of the control show by the exact test, and a 90% interval over all its runs
+    that allows for linked tasks, each within the margin. Runs that
     nobody planned to pool are exploratory, and an arm is called better or worse only where every one of them says so by
     itself too. Runs that differ in more than their seed are not pooled, and `differ` names what they differ in; nor are
     runs of one seed, which asked the same requests and are no repetition.
@@ -115,7 +117,9 @@ def pool(runs: Mapping[str, Mapping[str, Any]]) -> Pool:
     found, same, control, by_run = {}, {}, {}, {}
     for arm in dict.fromkeys(arm for results in all_runs for arm in results.get("intervals") or {} if arm != CONTROL):
         found[arm], (a, b) = cells(all_runs, arm)
-        same[arm] = out["margin"] > 0 and stats.equivalent(a, b, out["margin"]).equivalent
+        narrow, margin = cells(all_runs, arm, EQUIVALENCE_LEVEL)[0], out["margin"]
+        alike = margin > 0 and -margin < narrow.lo and narrow.hi < margin
+        same[arm] = alike and stats.equivalent(a, b, margin).equivalent
         control[arm] = float(np.mean(a)) if len(a) else math.nan
         by_run[arm] = [cells([results], arm)[0] for results in all_runs]
     tested = [arm for arm, got in found.items() if not math.isnan(got.p_value)]
@@ -158,6 +162,10 @@ def _departures(runs: Sequence[Results]) -> list[str]:
         if len(planned) == 1 and (most := max(planned)) > len(runs):
             return [f"{len(runs)} of the {most} planned runs"]
         return [f"not planned as {len(runs)} runs to be pooled (--seeds {len(runs)})"]
+    seeds, due = sorted(results["seed"] for results in runs), planned_seeds(runs[0]["seed"], len(runs))
+    if seeds != due:
+        named, those = (listed([str(seed) for seed in each]) for each in (due, seeds))
+        return [f"the plan names seeds {named}, and these are {those}"]
     expected = one_of(len(runs))
     return list(dict.fromkeys(why for found in verdicts if found for why in found["exploratory"] if why != expected))
 
@@ -191,8 +199,9 @@ def _finished(runs: Sequence[Results], arm: str) -> dict[str, list[tuple[Played,
     return dict(sorted(out.items()))
 
 
-def _rescues(runs: Sequence[Results], arm: str) -> tuple[stats.Comparison, Values]:
-    """Against all runs of the control, where each verdict is; what is equivalent is decided by the first ones alone."""
+def _rescues(runs: Sequence[Results], arm: str, level: float = LEVEL) -> tuple[stats.Comparison, Values]:
+    """Against all runs of the control, where each verdict is; the values are of its first runs, which the exact test of
+    what is equivalent knows alone."""
     several = all((results["verdict"].get("against_runs") or 1) > 1 for results in runs)
     task, own, passes, plays, a, b = [], [], [], [], [], []
     tasks = _finished(runs, arm)
@@ -205,20 +214,25 @@ def _rescues(runs: Sequence[Results], arm: str) -> tuple[stats.Comparison, Value
             plays.append(len(control))
         a.append(sum(first["passes"] > 0 for first, _, _ in of_task) / len(of_task))
         b.append(sum(mine["passes"] > 0 for _, mine, _ in of_task) / len(of_task))
-    return compare_pooled(task, own, passes, plays, _links(runs, list(tasks))), (a, b)
+    return compare_pooled(task, own, passes, plays, _links(runs, list(tasks)), level), (a, b)
 
 
-def _rates(runs: Sequence[Results], arm: str) -> tuple[stats.Comparison, Values]:
-    """Passes a sample."""
+def _rates(runs: Sequence[Results], arm: str, level: float = LEVEL) -> tuple[stats.Comparison, Values]:
+    """Passes a sample. Where tasks share a part the interval is no narrower than one that allows for it."""
+    tasks = _finished(runs, arm)
     means = [
         [
             sum(play["passes"] / play["drawn"] for play in side) / len(of_task)
             for side in list(zip(*of_task, strict=True))[:2]
         ]
-        for of_task in _finished(runs, arm).values()
+        for of_task in tasks.values()
     ]
     a, b = [mean[0] for mean in means], [mean[1] for mean in means]
-    return stats.compare_paired(a, b), (a, b)
+    found = stats.compare_paired(a, b, level)
+    if links := _links(runs, list(tasks)):
+        wide = mean_ci(np.subtract(b, a), links, level, end=float(np.ptp([*a, *b])))
+        found = found._replace(lo=min(found.lo, wide.lo), hi=max(found.hi, wide.hi))
+    return found, (a, b)
 
 
 def _links(runs: Sequence[Results], tasks: Collection[str]) -> list[tuple[int, int]]:

@@ -139,9 +139,10 @@ def forest(r: Results) -> str:
             half = 100 * band
             axis.axvline(-half, color=MUTED, linewidth=1, linestyle=style)
             axis.axvline(half, color=MUTED, linewidth=1, linestyle=style, label=f"{said} ±{half:.1f}")
+    first = " (first run)" if r["verdict"].get("against_runs", 1) > 1 else ""
     intervals: dict[str, dict[str, Any]] = {
         f"{CONFIDENCE} interval": {"linewidth": 3.5, "solid_capstyle": "butt"},
-        "interval for equivalent": {"linewidth": 0.9, "marker": "|", "markersize": 9},
+        f"interval for equivalent{first}": {"linewidth": 0.9, "marker": "|", "markersize": 9},
     }
     for said, look in intervals.items():
         axis.plot([], [], color=MUTED, label=said, **look)

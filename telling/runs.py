@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from figures.plan import METRICS
 from figures.pool import Pool
-from figures.results import Results
+from figures.results import Against, Results
 from telling import plots
 from telling.page import simple_page
 from telling.tables import AGAINST, VERDICT, Cell, Column, Head, Table, difference, table
-from telling.words import CONFIDENCE, estimate, listed, of, plural, share, title
+from telling.words import CONFIDENCE, comparisons, estimate, listed, of, plural, runs_words, share, title
 
 Runs = Mapping[str, Results]
 RESCUED, PER_SAMPLE = METRICS
@@ -72,6 +72,11 @@ def _metric(r: Results) -> str:
     return r["verdict"]["primary_metric"] or RESCUED  # none: a published file
 
 
+def _judged(r: Results, arm: str) -> Against | None:
+    """An arm's difference in rescues: where its verdict is drawn from all runs of the control, from those."""
+    return (comparisons(r) if _metric(r) == RESCUED else {}).get(arm) or r["paired"].get(arm)
+
+
 def _order(runs: Runs) -> Iterator[tuple[str, str, Results]]:
     """Arm by arm, the runs that played it."""
     for arm in dict.fromkeys(arm for r in runs.values() for arm in r["arms"]):
@@ -86,14 +91,15 @@ def _rescues(runs: Runs, together: Pool) -> Table | None:
         if is_published(r):
             line = _published(r, arm)
         else:
-            row, pair = r["intervals"][arm], r["paired"].get(arm)
+            row, pair = r["intervals"][arm], _judged(r, arm)
             line = [of(row["rescued"], row["n"]), estimate(row["rate"], row["wilson"])]
             if pair and pair["n"]:
                 line += [difference(pair), pair["verdict"] if _metric(r) == RESCUED else ""]
         rows.append([arm, name, *line])
     what = f"Rescue rate: tasks, and points [{CONFIDENCE} interval] on the same tasks"
     head: Head = ["arm", _RUN, Column("tasks rescued", short="rescued"), _RATE, AGAINST, VERDICT]
-    return table(what, head, _grouped(rows, together, RESCUED, 1), page_only=[_RATE.name])
+    means = [f"Minus {said}" for said in dict.fromkeys(map(runs_words, runs.values())) if said]
+    return table(what, head, _grouped(rows, together, RESCUED, 1), means, [_RATE.name])
 
 
 def _per_sample(runs: Runs, together: Pool) -> Table | None:
@@ -192,7 +198,7 @@ def _differences(runs: Runs, together: Pool, metric: str) -> list[Difference]:
                 lo, hi = delta["ci95"]
                 out.append((arm, name, delta["delta"], lo, hi))
             continue
-        pair = r["paired"].get(arm) if metric == RESCUED else r["per_sample"][arm].get("paired")
+        pair = _judged(r, arm) if metric == RESCUED else r["per_sample"][arm].get("paired")
         if pair and pair["n"]:
             out.append((arm, name, *_points(pair["delta"], pair["interval"])))
     if together["primary_metric"] == metric:

@@ -185,7 +185,11 @@ def owed(r: Results) -> Table | None:
 def verdicts(r: Results) -> Table | None:
     """All that the plan's rule looks at, by either metric."""
     by_sample = {arm: row.get("paired") for arm, row in r["per_sample"].items()}
-    pairs: dict[str, Mapping[str, Against | None]] = {"rescue_rate": r["paired"], "per_sample": by_sample}
+    judged = words.comparisons(r) if r["verdict"]["primary_metric"] == "rescue_rate" else {}
+    pairs: dict[str, Mapping[str, Against | None]] = {
+        "rescue_rate": {**r["paired"], **judged},
+        "per_sample": by_sample,
+    }
     rows = []
     for metric, arms in pairs.items():
         for arm, pair in arms.items():
@@ -193,7 +197,8 @@ def verdicts(r: Results) -> Table | None:
                 same = within(pair["equivalence_interval"], 2, sign=True)
                 line = [f"{arm}, {METRICS[metric].split(':')[0]}", pair["n"], p_text(pair["p"]), p_text(pair["p_holm"])]
                 rows.append([*line, same, points(pair["margin"])])
-    head = ["", "tasks", "p", "Holm p", "interval for equivalent", "margin"]
+    first = ", against the first run" if r["verdict"].get("against_runs", 1) > 1 else ""
+    head = ["", "tasks", "p", "Holm p", f"interval for equivalent{first}", "margin"]
     return table("What decides a verdict, points", head, rows)
 
 

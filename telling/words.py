@@ -243,7 +243,12 @@ def comparisons(r: Results) -> dict[str, Against]:
 def runs_words(r: Results) -> str:
     """What the arms are compared with, where that is more than one run of the control."""
     several = r["verdict"].get("against_runs", 1)
-    return f"{CONTROL}: the mean of its {several} runs, where a verdict is drawn." if several > 1 else ""
+    if several == 1:
+        return ""
+    return (
+        f"{CONTROL}: the mean of its {several} runs, where a verdict is drawn; its own line, and who alone rescued a "
+        "task, are of its first run."
+    )
 
 
 def effect_words(r: Results) -> str:
@@ -267,12 +272,13 @@ def _margin_words(r: Results, row: Against) -> str:
     rate, margin = row.get("control_rate"), in_points(row["margin"])
     asked, control = r["verdict"].get("margin_asked"), r["verdict"].get("control_foretold")  # not in older files
     if not row["margin"]:
-        if any(
-            r.get("p0_histogram", [])[1:]
-        ):  # groups that pass as a whole or not at all: half of nothing is no margin
-            why = f"The base group, all or nothing on most tasks, foretells next to no rescue by {CONTROL}"
-        else:
+        histogram = r.get("p0_histogram", [])
+        if not any(histogram[1:]):
             why = f"No base attempt passed, which foretells nothing of {CONTROL}"
+        elif len(histogram) == 2:
+            why = f"Base groups of one do not show how chances spread over tasks, and foretell nothing of {CONTROL}"
+        else:  # groups that pass as a whole or not at all: half of nothing is no margin
+            why = f"The base group, all or nothing on most tasks, foretells next to no rescue by {CONTROL}"
         return f"{why}, so no arm can be called equivalent."
     if rate is None:
         return ""

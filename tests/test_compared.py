@@ -12,8 +12,14 @@ import pytest
 import stats
 from estimators.reruns import compare_with_runs
 from figures.plan import make_plan, plan_digest
+from figures.pool import pool
 from measure import measure
+from report import side_by_side
 from swarm import Attempt
+from telling.runs import arms
+from telling.tables import verdicts
+from telling.text import text
+from telling.words import p_text
 from tests.support.lay_out import attempt, base, config, names, run
 
 # ── a program that passes, written again ─────────────────────────────────────────────────────────────────────────────
@@ -202,6 +208,27 @@ def test_re_runs_that_were_planned_sharpen_the_verdict() -> None:
     assert every["delta"] == pytest.approx((16 - 4) / 120) and every["control_rate"] == pytest.approx(4 / 120)
     assert every["verdict"] == got["verdict"]["arms"]["ring"] == "better"
     assert first["p"] == pytest.approx(2 / 2**8)
+
+
+def test_a_table_says_which_of_its_figures_are_of_the_first_run_and_its_verdict_is_that_of_all() -> None:
+    tasks, conf = names(40), config(arms=["resample", "ring"], noise_runs=2)
+    found = {"resample": dict.fromkeys(tasks[:8], 0), "ring": dict.fromkeys(tasks[:13], 0)}
+    passed = [a for k in range(10) for a in base(f"p{k}", passes=2)]
+    one = measure([*passed, *run(tasks, found, [{}, {}])], conf)
+    runs = {"a": one, "b": one | {"seed": 1}}
+    every = runs["a"]["paired"]["ring"]["vs_all_resample"]
+    assert runs["a"]["paired"]["ring"]["verdict"] != every["verdict"] == "better"
+    label = "the mean of its 3 runs, where a verdict is drawn; its own line, and who alone rescued a task, are of its"
+    for said in (text(runs["a"]), side_by_side(runs)):
+        assert label in " ".join(said.split()) and "better" in said
+    told = arms(runs, pool(runs))[0]
+    shown = f"+{100 * every['delta']:.1f} "
+    assert [(row[-2].strip().startswith(shown), row[-1]) for row in told.rows if row[1] in runs][2:] == [
+        (True, "better")
+    ] * 2
+    deciding = verdicts(runs["a"])
+    assert deciding and [column.name for column in deciding.head][4].endswith("against the first run")
+    assert deciding.rows[0][2] == p_text(every["p"])
 
 
 def test_runs_that_share_a_round_with_the_arm_are_not_exchanged_for_it() -> None:

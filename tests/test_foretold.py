@@ -24,7 +24,7 @@ from figures.plan import make_plan
 from measure import measure
 from records import Folder
 from telling import ahead, beside, plots, tables, words
-from telling.text import plan_text
+from telling.text import plan_text, text
 from tests.support import planted_run
 from tests.support.lay_out import base, config, names, play, run
 
@@ -70,6 +70,21 @@ def test_no_margin_is_half_of_what_a_fit_at_its_bounds_foretells() -> None:
             math.isnan(plan.foretold(histogram, 24)) and plan.margin_in_force(0.05, plan.foretold(histogram, 24)) == 0
         )
     assert plan.foretold([60, 0, 0, 0], 24) == 0.0 and plan.foretold(HISTOGRAM, 24) > 0.05
+
+
+def test_groups_of_one_foretell_no_margin_and_groups_of_two_do() -> None:
+    """Taken for all alike, 10 in 100 of one attempt would foretell 92%: half of it is more than any margin."""
+    assert np.isnan(plan.foretold([90, 10], 24)) and np.isnan(plan.foretold([90, 10], 1))
+    assert plan.foretold([90, 0], 24) == 0  # nothing is known, and nothing is foretold
+    assert 0 < plan.foretold([84, 12, 4], 24) < 1
+    assert plan.margin_in_force(0.05, plan.foretold([90, 10], 24)) == 0
+    tasks = names(130)
+    attempts = [a for t in tasks[:20] for a in base(t, 1, 1)]
+    attempts += run(tasks[20:], {arm: dict.fromkeys(tasks[20:50], 0) for arm in ("resample", "star")}, group=1)
+    got = measure(attempts, config(arms=["resample", "star"], base_samples=1))
+    assert got["verdict"]["margin"] == 0 and got["verdict"]["arms"] == {"star": "inconclusive"}
+    assert got["verdict"]["control_foretold"] is None
+    assert "Base groups of one do not show how chances spread" in " ".join(text(got).split())
 
 
 def test_a_spread_of_another_kind_is_seen_and_one_of_this_kind_is_not() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import stats
 from estimators.pooled import compare_pooled, heterogeneity
-from figures.plan import make_plan, plan_digest
-from figures.pool import pool
+from figures.plan import make_plan, one_of, plan_digest, planned_seeds
+from figures.pool import _rates, pool
 from measure import measure
 from report import side_by_side
 from tests.support.lay_out import base, config, names, run
@@ -111,6 +111,68 @@ def test_of_planned_seeds_the_pooled_comparison_is_the_verdict() -> None:
     said = " ".join(side_by_side(runs).split())
     assert "That is the verdict of the plan, which was to pool 2 runs." in said
     assert "Do the runs differ in an arm's advantage by more than chance explains? p star" in said
+
+
+def test_a_plan_of_several_seeds_names_them() -> None:
+    """So nobody chooses, after a look at more runs, those that go together."""
+    assert [planned_seeds(seed, 2) for seed in (0, 1, 2, 5)] == [[0, 1], [0, 1], [2, 3], [4, 5]]
+    assert planned_seeds(4, 3) == [3, 4, 5] and planned_seeds(7, 1) == [7]
+    conf = config(seed=3, arms=["resample", "star"])
+    conf["plan"]["seeds"] = 2
+    assert "those of seeds 2 and 3, together" in make_plan(conf, 10)["rule"]["text"]
+    runs = {str(seed): drawn(seed, False, 0, 0, None, 20) for seed in (1, 2, 3)}
+    why = "the plan names seeds 0 and 1, and these are 1 and 2"
+    assert pool({name: runs[name] for name in "12"})["exploratory"] == [why]
+    assert pool({name: runs[name] for name in "32"})["planned"]
+
+
+def drawn(seed: int, links: bool, arm_only: int, control_only: int, again: int | None = None, n: int = 120) -> Any:
+    """Results of one of two planned runs as they are pooled, on tasks of its own. links: each shares a part with one of
+    the other run; again: tasks that a second run of the control rescued."""
+    by_task = {}
+    for i in range(n):
+        hit = {"resample": i < control_only or i >= n - 12, "star": 40 <= i < 40 + arm_only or i >= n - 12}
+        plays = {arm: {"passes": int(found), "drawn": 24, "done": True} for arm, found in hit.items()}
+        more = [] if again is None else [{"passes": int(i < again), "drawn": 24, "done": True}]
+        by_task[f"{seed}-{i}"] = {"arms": plays, "reruns": more, "made_of": [f"f{i}"] if links else []}
+    told = {"primary_metric": "rescue_rate", "margin": 0.05, "margin_asked": 0.05, "seeds": 2, "arms": {},
+            "exploratory": [one_of(2)], "against_runs": 1 if again is None else 2}  # fmt: skip
+    return {"seed": seed, "intervals": {"resample": 0, "star": 0}, "by_task": by_task, "budget": {"B": 24},
+            "p0_histogram": [n, 30, 20, 10, 5, 5, 5, 5, 5], "verdict": told}  # fmt: skip
+
+
+def alike(*how: Any) -> str:
+    return pool({"a": drawn(0, *how), "b": drawn(1, *how)})["arms"]["star"]["verdict"]
+
+
+def test_tasks_that_share_a_part_and_lean_the_same_way_are_not_called_equivalent() -> None:
+    """8 to 8 of 120 in each run: on 240 tasks that is equivalent, on 120 that are there twice it is not."""
+    assert alike(False, 8, 8) == "equivalent" and alike(True, 8, 8) == "inconclusive"
+    assert alike(True, 6, 6) == "equivalent"
+
+
+def test_what_is_like_the_first_runs_alone_is_not_equivalent_over_several_seeds() -> None:
+    """12 of 120 in the control's first runs, and as many in its second ones; or none."""
+    assert alike(False, 0, 0, 12) == "equivalent"
+    assert alike(False, 0, 0, 0) != "equivalent"
+
+
+def test_rates_a_sample_of_linked_tasks_have_an_interval_no_narrower_than_that_of_the_mean() -> None:
+    def one(seed: int, links: bool) -> Any:
+        by_task = {
+            f"{seed}-{i}": {
+                "arms": {
+                    arm: {"passes": passes, "drawn": 24, "done": True}
+                    for arm, passes in (("resample", i % 3), ("star", (i * 5) % 7))
+                },
+                "made_of": [f"f{i}"] if links else [],
+            }
+            for i in range(30)
+        }
+        return {"by_task": by_task}
+
+    alone, linked = (_rates([one(0, links), one(1, links)], "star")[0] for links in (False, True))
+    assert linked.lo < alone.lo and alone.hi < linked.hi and linked.p_value == alone.p_value
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def test_the_histogram_comes_first_and_one_line_an_arm() -> None:
     told_as = f"+0.9 {words.within(mean['interval'], sign=True)}"
     for said in ("22 of 223", "9.9 [6.6, 14.5]", told_as, "14:8", "inconclusive"):
         assert said in ring
-    assert "Minus resample: the mean of its 3 runs, where a verdict is drawn." in " ".join(lines)
+    assert "Minus resample: the mean of its 3 runs, where a verdict is drawn; its own" in " ".join(lines)
     solo = next(line for line in lines if line.startswith("solo "))
     assert "15 of 223" in solo and "7:8" in solo
 

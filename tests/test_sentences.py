@@ -19,6 +19,7 @@ SPOKEN = {  # where sentences are made: the functions, or all of a file
     "figures/compared.py": (),
     "figures/hill.py": ("hill",),
     "figures/plan.py": ("_runs_text", "_seeds_text", "one_of"),
+    "figures/pool.py": ("_departures",),
     "telling/text.py": ("_arms_text", "_hill_text", "plan_text", "_apart_text"),
     "telling/ahead.py": (),
     "telling/beside.py": (),

@@ -66,9 +66,9 @@ def _measured(
     hit = {"resample": dict.fromkeys(tasks[:control], 0)}
     hit |= {"solo": hit["resample"], "ring": hit["resample"]} if arms == 4 else {}
     hit["star"] = dict.fromkeys([*tasks[:both], *tasks[control : control + star - both]], 0)
-    attempts = [a for k in range(passing) for a in base(f"p{k:03}", 1, 1)]
-    attempts += run(tasks, hit, [hit["resample"]] * noise, rounds=1, particles=1, group=1)
-    conf = config(**SMALL, arms=list(hit), noise_runs=noise)
+    attempts = [a for k in range(passing) for a in base(f"p{k:03}", 1, 2)]
+    attempts += run(tasks, hit, [hit["resample"]] * noise, rounds=1, particles=1, group=2)
+    conf = config(**SMALL | {"base_samples": 2}, arms=list(hit), noise_runs=noise)
     conf["plan"]["seeds"] = seeds
     conf["apart"] = {"star": {"needs": ["reference"]}} if hinted else {}
     plan = make_plan(conf, n + passing) | {"written": 1.0}
@@ -81,7 +81,7 @@ def case(
     owed: bool = False, noise: int = 0, seeds: int = 1, hinted: bool = False,
 ) -> Callable[[], Any]:  # fmt: skip
     """A run with n all-fail tasks of which the control rescues so many, star so many, `both` of them the same ones, the
-    other arms the control's; and `passing` tasks more, whose base attempt passed."""
+    other arms the control's; and `passing` tasks more, of whose two base attempts one passed."""
     return lambda: copy.deepcopy(_measured(n, control, star, both, passing, arms, planned, owed, noise, seeds, hinted))
 
 
@@ -298,10 +298,16 @@ of_difference = [
     entry(words.effect_words, "that the base group foretells of resample", "half of that is less than the margin asked "
           "for", [pair(margin=0.0499)], [pair(margin=0.05)]),
     entry(words.effect_words, "No base attempt passed, which", "no base attempt passed",
-          [made(paired__star__margin=0.0, p0_histogram=[40, 0])], [made(paired__star__margin=0.0)]),
+          [made(paired__star__margin=0.0, p0_histogram=[40, 0, 0]),
+           made(paired__star__margin=0.0, p0_histogram=[40, 0])], [made(paired__star__margin=0.0)]),
     entry(words.effect_words, "foretells next to no rescue", "half of what is foretold is no margin, although some "
           "base attempt passed",
-          [made(paired__star__margin=0.0)], [made(paired__star__margin=0.0, p0_histogram=[40, 0])]),
+          [made(paired__star__margin=0.0)],
+          [made(paired__star__margin=0.0, p0_histogram=[40, 0, 0]),
+           made(paired__star__margin=0.0, p0_histogram=[40, 40])]),
+    entry(words.effect_words, "Base groups of one do not show", "the base group is one attempt, and some passed",
+          [made(paired__star__margin=0.0, p0_histogram=[40, 40])],
+          [made(paired__star__margin=0.0, p0_histogram=[40, 0]), made(paired__star__margin=0.0)]),
     entry(words.equivalence_words, "interval of the difference from the mean of", "the same, and re-runs of resample "
           "take part in the verdict",
           [made(verdict__against_runs=3, paired__star__vs_all_resample=case(40, 4, 4, 4)()["paired"]["star"])],
@@ -720,7 +726,7 @@ def old() -> Any:
     return report.filled({key: case(60, 0, 6)()[key] for key in ("arms", "seed", "p0_histogram")})  # type: ignore
 
 
-TWICE = case(60, 0, 8, seeds=2)
+TWICE, THRICE = case(60, 0, 8, seeds=2), case(60, 0, 8, seeds=3)
 BETTER, EQUAL, WORSE = case(60, 0, 8), case(60, 4, 4, 4), case(60, 8, 0)
 of_several: list[Entry] = [
     entry(pooled, "Not pooled: these runs differ in", "in more than their seeds",
@@ -733,6 +739,11 @@ of_several: list[Entry] = [
           [together(BETTER, BETTER)], [together(BETTER, EQUAL), together(BETTER, WORSE)]),
     entry(pooled, "Exploratory (not planned as 2 runs", "they were not planned as so many, with `--seeds`",
           [together(BETTER, BETTER)], [together(TWICE, TWICE)]),
+    entry(pooled, "Exploratory (2 of the 3 planned runs)", "they are fewer than were planned",
+          [together(THRICE, THRICE)], [together(TWICE, TWICE)]),
+    entry(pooled, "Exploratory (the plan names seeds", "they are as many as were planned, and of other seeds: a plan "
+          "of 2 names 0 and 1, or 2 and 3", [together(TWICE, TWICE, seeds=(1, 2))],
+          [together(TWICE, TWICE), together(TWICE, TWICE, seeds=(2, 3))]),
     entry(pooled, "That is the verdict of the plan", "they were", [together(TWICE, TWICE)], [together(BETTER, BETTER)]),
     entry(report._apart_words, "by more than chance explains", "tasks of two runs differ",
           [{"arms": {"star": {"q_p": 0.5}}, "given_in_every": 0, "linked": 0}],
@@ -832,6 +843,7 @@ of_a_plan = [
     entry(plan_said, "the departures that change a number", "`--as-published`",
           [plan_lines(as_published=True)], [plan_lines()]),
     entry(rule_text, "The verdict is drawn from 2 runs", "`--seeds` of two or more", [rule(seeds=2)], [rule(seeds=1)]),
+    entry(rule_text, "interval of the difference over all of them", "the same", [rule(seeds=2)], [rule(seeds=1)]),
     entry(rule_text, "Holm-adjusted over", "an arm and resample are played", [rule(arms=TWO_ARMS)],
           [rule(arms=["resample"]), rule(arms=["star"])]),
     entry(rule_text, "Nothing is compared: that takes", "they are not", [rule(arms=["star"])], [rule(arms=TWO_ARMS)]),

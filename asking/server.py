@@ -13,20 +13,25 @@ import asyncio
 import importlib
 import json
 import ssl
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
+from urllib.request import getproxies
 
 from asking.address import is_loopback
 from asking.body import Body, body_of
 from asking.failed import Failed, Scrub, error_within, judged, one_line, root
 from asking.fields import Payload
+from asking.sockets import BENT, over_aiohttp
 from faults import EndpointFault
 
 if TYPE_CHECKING:
+    from httpx2 import AsyncBaseTransport
     from openai import DefaultAsyncHttpxClient
 
 Backoff = tuple[float, float]  # seconds: the longest first wait, and the longest wait at all
-POOL = 16  # slots that share a connection pool, since a request costs a pool time for each connection that it holds
+POOL = 16  # slots that share a pool of the library's, since a request costs it time for each connection that it holds
+KEEP = 4.0  # seconds that an idle connection is held: common servers hang up after 5, so be first
 MOST_BYTES = 32 * 2**20  # of an answer: a reply of a million tokens has 5 MB
 MOST_WORDS = 2**16  # bytes of an error
 
@@ -42,18 +47,27 @@ class Wire:
         self.library: ModuleType = importlib.import_module(openai.DefaultAsyncHttpxClient.__mro__[1].__module__)
         self.tls: ssl.SSLContext = self.library.create_ssl_context()  # 20 ms, so not one for every pool
 
-    def pool(self, url: str) -> DefaultAsyncHttpxClient:
+    def pools(self, url: str, plain: bool = False) -> list[DefaultAsyncHttpxClient]:
+        """Connections to a server. plain: over the library's own sockets, as through a proxy or without aiohttp."""
+        if plain or not find_spec("aiohttp") or (getproxies() and not is_loopback(url)):
+            return [self._pool(url, None) for _ in range(0, self.slots, POOL)]
+        return [self._pool(url, over_aiohttp(self.library, self.tls, self.slots + 2, KEEP, self._connect))]
+
+    @property
+    def _connect(self) -> float:
+        """Seconds to make a connection. A whole try has its own time limit."""
+        return min(15.0, self.timeout)
+
+    def _pool(self, url: str, sockets: AsyncBaseTransport | None) -> DefaultAsyncHttpxClient:
         limits = type(self.openai.DEFAULT_CONNECTION_LIMITS)(
-            max_connections=self.slots + 2,
-            max_keepalive_connections=self.slots + 2,
-            keepalive_expiry=4.0,  # common servers hang up after 5 idle seconds: be first
+            max_connections=self.slots + 2, max_keepalive_connections=self.slots + 2, keepalive_expiry=KEEP
         )
         return self.openai.DefaultAsyncHttpxClient(
             limits=limits,
-            # A whole try has its own time limit; here only connecting has one.
-            timeout=self.openai.Timeout(None, connect=min(15.0, self.timeout)),
+            timeout=self.openai.Timeout(None, connect=self._connect),
             verify=self.tls,
             trust_env=not is_loopback(url),  # no proxy leads to this machine
+            transport=sockets,
             headers={
                 "Authorization": f"Bearer {self.key or 'none'}",
                 "Accept": "application/json",
@@ -80,11 +94,17 @@ class Server:
 
     def open(self, wire: Wire) -> None:
         self._wire = wire
-        self._pools = [wire.pool(self.url) for _ in range(0, wire.slots, POOL)]
+        self._pools = wire.pools(self.url)
+        self._left: list[DefaultAsyncHttpxClient] = []  # of another make, asked no more
 
     async def close(self) -> None:
-        for pool in self._pools:
+        for pool in self._pools + self._left:
             await pool.aclose()
+
+    def _bend(self) -> None:
+        """It breaks HTTP's rules further than aiohttp takes: ask it as the library itself does."""
+        if not self._left:
+            self._left, self._pools = self._pools, self._wire.pools(self.url, plain=True)
 
     # ── whether to ask it ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -136,11 +156,11 @@ class Server:
         self.in_flight += 1
         try:
             async with asyncio.timeout(wire.timeout), pool.stream(method, self.url + path, json=payload) as answer:
-                raw = bytearray()
-                most = MOST_BYTES if answer.is_success else MOST_WORDS
+                pieces, room = [], MOST_BYTES if answer.is_success else MOST_WORDS
                 async for piece in answer.aiter_bytes():
-                    raw += piece
-                    if len(raw) > most:
+                    pieces.append(piece)
+                    room -= len(piece)
+                    if room < 0:
                         break
         except TimeoutError:
             words = f"no complete answer within {wire.timeout:g} s"
@@ -148,15 +168,18 @@ class Server:
         except (library.HTTPError, library.StreamError, library.InvalidURL, OSError) as error:
             never_sent = type(error).__name__ in ("ConnectError", "ConnectTimeout", "PoolTimeout")
             words = wire.scrub(one_line(f"{type(error).__name__}: {root(error)}"))
+            if BENT in str(error):
+                self._bend()
             failure = Failed("unsent" if never_sent else "again", words, possibly_billed=not never_sent)
         finally:
             self.in_flight -= 1
         if failure is not None:
             raise failure
+        raw = b"".join(pieces)  # of one piece that piece
         if not answer.is_success:
             text = raw.decode("utf-8", "replace")
             raise judged(answer.status_code, answer.headers, text, wire.scrub, wire.patience)
-        return self._body(bytes(raw), answer.headers.get("content-type", ""))
+        return self._body(raw, answer.headers.get("content-type", ""))
 
     def _body(self, raw: bytes, kind: str) -> Body:
         scrub, body = self._wire.scrub, Body()

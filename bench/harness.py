@@ -4,6 +4,8 @@
     python bench/harness.py slots --slots 256   the same at 256
     python bench/harness.py cpu                 CPU seconds a sample, beside a plain thread pool that calls the same
                                                 endpoint and starts one Python process a test (2 minutes)
+    python bench/harness.py client              CPU milliseconds a request of the policy alone, over aiohttp's sockets
+                                                and over the client library's own, in turns (a minute)
     python bench/harness.py memory              resident memory of run.py over 25,000 attempts (10 minutes)
 
 slots: latencies are log-normal with a mean of 4 s and a long tail (sigma 1), programs are trivial and have ten tests.
@@ -165,6 +167,41 @@ def plain(tasks: Path, url: str) -> None:
     assert all(passed)
 
 
+# ── client ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def client(n_requests: int, work: Path) -> None:
+    """Policy.draw at 64 slots, a prompt of 1.5 kB, nothing graded. Medians of five turns."""
+    import asyncio
+    import statistics
+    from unittest.mock import patch
+
+    sys.path.insert(0, str(ROOT))
+    from asking import server
+    from endpoint import Policy
+
+    messages = [{"role": "user", "content": "Read the number n and print n plus 10000. " + "x" * 1500}]
+
+    async def cost(url: str) -> float:
+        async with Policy([url], "mock-model") as policy:
+            await policy.probe()
+            await asyncio.gather(*(policy.draw(messages, seed) for seed in range(200)))  # connections are made
+            before = time.process_time()
+            await asyncio.gather(*(policy.draw(messages, seed) for seed in range(n_requests)))
+            return 1000 * (time.process_time() - before) / n_requests
+
+    costs: dict[str, list[float]] = {"aiohttp's sockets": [], "the library's own": []}
+    write_tasks(work / "tasks.jsonl", 10)
+    with mock(work / "tasks.jsonl", "--right", "1,1,1") as url:
+        for _ in range(5):
+            for kind, ms in costs.items():
+                found = server.find_spec("aiohttp") if kind.startswith("aiohttp") else None
+                with patch.object(server, "find_spec", lambda name, found=found: found):
+                    ms.append(asyncio.run(cost(url)))
+    for kind, ms in costs.items():
+        print(f"over {kind}: {statistics.median(ms):.2f} ms of CPU a request ({min(ms):.2f} to {max(ms):.2f})")
+
+
 # ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -204,9 +241,10 @@ def resident(pid: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("slots", "cpu", "memory", "plain"))
+    parser.add_argument("what", choices=("slots", "cpu", "client", "memory", "plain"))
     parser.add_argument("--slots", type=int, default=64)
     parser.add_argument("--samples", type=int, default=800, help="of cpu (default: 800)")
+    parser.add_argument("--requests", type=int, default=1500, help="of client (default: 1,500)")
     parser.add_argument("--attempts", type=int, default=25_000, help="of memory (default: 25,000)")
     parser.add_argument("--tasks", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--url", help=argparse.SUPPRESS)
@@ -214,7 +252,12 @@ def main() -> None:
     if a.what == "plain":
         return plain(a.tasks, a.url)
     with tempfile.TemporaryDirectory() as folder:
-        sizes = {"slots": (slots, a.slots), "cpu": (cpu, a.samples), "memory": (memory, a.attempts)}
+        sizes = {
+            "slots": (slots, a.slots),
+            "cpu": (cpu, a.samples),
+            "client": (client, a.requests),
+            "memory": (memory, a.attempts),
+        }
         measure, size = sizes[a.what]
         measure(size, Path(folder))
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from commands.console import complain, leave_off, note, point_at, say
 from commands.flags import Flags
 from commands.settings import count, names, number, setting
+from commands.shards import note_missing, together
 from faults import DONE, Fault
 from figures.numbers import plural
 from rows.card import card, cleaned, contamination, unverified
@@ -88,7 +89,10 @@ def settings(parser: Flags[Args], argv: Sequence[str] | None) -> Args:
 
 def export(args: Args) -> int:
     out = args.out or [Path("out")]
-    choice = Choice([Run.read(path) for path in out], args.also, args.per_task, args.population, args.held_back / 100,
+    folders = together(out)
+    note_missing(folders)
+    runs = [Run.read(folder) for folder in folders]
+    choice = Choice(runs, args.also, args.per_task, args.population, args.held_back / 100,
                     args.tasks, Benchmarks.read(args.decontaminate) if args.decontaminate else None)  # fmt: skip
     choice.once()
     to = args.to or out[0] / "export" / args.format

@@ -3,10 +3,12 @@
     python report.py out                     the report of one run again
     python report.py out out-seed1           runs side by side, pooled by task
     python report.py out out-seed1 --html both.html      the same as a page too
+    python report.py out-1 out-2 --merge out     two shards of a run (run.py --shard) put together, and its report
 
     side_by_side(runs)                       what several runs say together, under each one's own figures
 
-A folder with attempts is measured anew; a results.json alone, the published ones too, is told as far as it goes.
+A folder with attempts is measured anew; a results.json alone, the published ones too, is told as far as it goes. Shards
+of a run are told as the run that they are parts of.
 
 Left out: estimating anything (measure.py; of several runs figures/pool.py), the text of one run (text.py), the page
 report.html (page.py).
@@ -23,9 +25,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from commands.console import complain, leave_off, point_at, say, wants_colour
+from commands.console import complain, leave_off, note, point_at, say, wants_colour
 from commands.flags import Flags
 from commands.settings import setting
 from faults import BAD_INPUT
@@ -36,6 +38,9 @@ from figures.said import UNFINISHED
 from telling.runs import arms, counts, differing, head, is_published, page_of_runs, run_lines, short_names
 from telling.text import Paper, text
 from telling.words import p_text
+
+if TYPE_CHECKING:
+    from records import Folder
 
 # ── several runs ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -128,19 +133,26 @@ def _apart_words(pooled: Pool) -> str:
 def read(path: str) -> tuple[Results, dict[str, Any] | None]:
     """Results and calibration of a run folder, or of a results file alone. A folder with attempts is measured anew."""
     from faults import RecordsError
-    from measure import measure
-    from records import ATTEMPTS, AUDIT, Folder
+    from records import Folder
 
-    if Path(path).is_file():
-        at = Path(path)
-        try:
-            results = Folder(at.parent).read(at.name)
-        except RecordsError:
-            results = None
-        if not isinstance(results, dict) or "p0_histogram" not in results:
-            raise RecordsError(f"{path} is no results.json: name a run folder, or its results.json")
-        return cast(Results, results), None
-    folder = Folder(path)
+    if not Path(path).is_file():
+        return measured(Folder(path))
+    at = Path(path)
+    try:
+        results = Folder(at.parent).read(at.name)
+    except RecordsError:
+        results = None
+    if not isinstance(results, dict) or "p0_histogram" not in results:
+        raise RecordsError(f"{path} is no results.json: name a run folder, or its results.json")
+    return cast(Results, results), None
+
+
+def measured(folder: Folder) -> tuple[Results, dict[str, Any] | None]:
+    """Of a folder: from its attempts; without any from its results.json, as far as that goes."""
+    from faults import RecordsError
+    from measure import measure
+    from records import ATTEMPTS, AUDIT
+
     calibration = folder.read("calibration.json")
     if (folder.path / ATTEMPTS).exists():
         config, cards = folder.config_of("run.py"), folder.cards()
@@ -149,8 +161,31 @@ def read(path: str) -> tuple[Results, dict[str, Any] | None]:
         ), calibration
     results = folder.read("results.json")
     if results is None:
-        raise RecordsError(f"{path} holds no run: name the folder that run.py wrote (--out)")
+        raise RecordsError(f"{folder.path} holds no run: name the folder that run.py wrote (--out)")
     return cast(Results, results), calibration
+
+
+def found(args: Args) -> dict[str, tuple[Results, dict[str, Any] | None]]:
+    """Results and calibration of what was named: shards of a run are one, by the name of the first."""
+    from commands.shards import Shards, merge, note_missing, together
+    from faults import BadInput
+
+    folders = together(Path(run) for run in args.runs if not Path(run).is_file())
+    shards = next((folder for folder in folders if isinstance(folder, Shards)), None)
+    if args.merge and not shards:
+        raise BadInput(f"--merge is for the shards of a run, and {args.runs[0]} is none: leave it out")
+    if not shards:
+        return {run: read(run) for run in args.runs}
+    if args.html or len(shards.parts) < len(args.runs):
+        what = "--html is the page of several runs" if args.html else "a results.json is not told beside shards"
+        raise BadInput(f"{what}: put these shards together first (--merge FOLDER)")
+    note_missing(folders)
+    told = {args.runs[0]: measured(shards)}
+    if args.merge:
+        merge(shards, args.merge)
+        point_at(args.merge, f"{plural(len(shards.parts), 'shard')} as one run")
+        note(f"for its page and its training rows: python run.py --reuse --out {shlex.quote(str(args.merge))}")
+    return told
 
 
 # What is told of a results file that has not all of its keys, such as the published ones: nothing.
@@ -182,6 +217,8 @@ def write_page(at: Path, runs: Mapping[str, Results]) -> None:
 class Args:
     runs: list[str] = setting([], "a run folder, or a results.json", positional=True, nargs="+", metavar="RUN")
     html: Path | None = setting(None, "of several runs also a page", Path, metavar="FILE")
+    merge: Path | None = setting(None, "of shards (run.py --shard): where to put them together as one run", Path,
+                                 metavar="FOLDER")  # fmt: skip
     json: bool = setting(False, "print the figures as JSON: results, or the pooled figures")
 
 
@@ -191,8 +228,8 @@ def flags() -> Flags[Args]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0, or 2 where a folder cannot be read."""
-    from faults import RecordsError
+    """0; 2 where a folder cannot be read, 5 where one cannot be written."""
+    from faults import Fault
     from records import dumps
 
     parser = flags()
@@ -204,10 +241,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.html and len(paths) < 2:
         parser.error(f"--html is the page of several runs; run.py --reuse --out {args.runs[0]} makes that of one")
     try:
-        found = {path: read(path) for path in args.runs}
-    except RecordsError as why:
-        return complain(why, BAD_INPUT)
-    runs = {path: results for path, (results, _) in found.items()}
+        named = found(args)
+    except Fault as why:
+        return complain(why, why.code)
+    runs = {path: results for path, (results, _) in named.items()}
     if args.html:
         try:
             write_page(args.html, runs)
@@ -218,8 +255,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     elif len(runs) > 1:
         say(side_by_side({path: filled(results) for path, results in runs.items()}, colour=wants_colour()))
     else:
-        ((results, calibration),) = found.values()
-        (run,) = args.runs
+        (((results, calibration),), run) = named.values(), str(args.merge or args.runs[0])
         folder = shlex.quote(run) if Path(run).is_dir() else ""
         say(text(filled(results), colour=wants_colour(), calibration=calibration, folder=folder))
     if args.html:

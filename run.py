@@ -52,7 +52,7 @@ from commands.folder import (
 from commands.regrade import regrade
 from commands.rollouts import Given, known, unknown
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
-from commands.settings import Config, Data, Free, Identity, Plan, Row, task_seed, values_of
+from commands.settings import Config, Data, Identity, Plan, Row, Spread, task_seed, values_of
 from commands.show import show
 from commands.verify import verify
 from endpoint import Policy, Probe, Record
@@ -74,7 +74,7 @@ COMMAND = "run.py"
 
 
 def flags() -> Flags[Args]:
-    return Flags(COMMAND, __doc__, Args, identity=Identity, plan=Plan, free=Free)
+    return Flags(COMMAND, __doc__, Args, identity=Identity, plan=Plan, free=Spread)
 
 
 # ── the experiment ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -125,7 +125,7 @@ async def experiment(log: Log, args: Args, session: Session, watch: Watch) -> No
         log.add_card(card(task))
         await rescue(task, session, args, watch)
 
-    await each(tasks_of(args), one, at_once=max(8, args.concurrency))
+    await each(args.part.of(tasks_of(args)), one, at_once=max(8, args.concurrency))
 
 
 def tasks_of(args: Args) -> Tasks:
@@ -140,7 +140,7 @@ def survey(args: Args) -> Data:
     """A first walk over the tasks, that keeps none: how many, what was left out, how long the prompts are."""
     tasks = tasks_of(args)
     with busy(f"reading the tasks of {args.tasks}"):
-        walk = args.audited.counting(tasks)
+        walk = args.part.noting(args.audited.counting(tasks))
         lengths = [len(bare(task.shown(), args.style).messages[-1]["content"]) for task in walk]
     if not lengths:
         raise TaskError(f"{args.tasks} holds no task that can be used: name another with --tasks")
@@ -158,6 +158,7 @@ def planned(args: Args, data: Data, server: Probe) -> tuple[Config, Row]:
     """config.json and plan.json of a run with these settings."""
     config = config_of(args, COMMAND, identity_of(args, server.model, data), values_of(args, Plan), data, server,
                        args.dry_run)  # fmt: skip
+    config = args.part.within(config)
     return config, make_plan(config, data["asked"], data["median_rating"])
 
 
@@ -178,7 +179,8 @@ async def sample(log: Log, args: Args, data: Data) -> None:
             write_down(log, config, plan, changed, cure="--regrade brings all under one")
             note(plan_text(config, plan))
             note_remarks(grader.remarks)
-            watch = Watch(plan["calls"]["largest"] + plan["calls"].get("given", 0), args.concurrency, there=len(log))
+            most = args.part.share(plan["calls"]["largest"] + plan["calls"].get("given", 0))
+            watch = Watch(most, args.concurrency, there=len(log))
             worker = Given.of(Worker(asked, grader), args.rollouts, args.seed)
             async with sampling(log, worker, args.seed, budget, watch) as session:
                 await experiment(log, args, session, watch)
@@ -209,6 +211,7 @@ def make(args: Args, folder: Folder) -> int:
             args.model = args.model or old["identity"]["model"]
             args.predict = args.predict or old["plan"].get("predict")
             changed = log.settle(identity_of(args, args.model, data), values_of(args, Plan))
+            args.part.hold(old, log.path)
             asks_the_same = all(line.startswith(("--margin ", "--predict ")) for line in changed)
             if asks_the_same and asyncio.run(nothing_left(log, args.seed, partial(experiment, log, args))):
                 note("nothing is left to ask")

@@ -16,12 +16,13 @@ from commands.audited import Audited
 from commands.flags import Flags, text_file
 from commands.predictions import predictions
 from commands.rollouts import rollouts
-from commands.settings import Asking, Identity, Plan, flag, setting
+from commands.settings import Asking, Identity, Plan, Spread, flag, setting
+from commands.shards import Part
 from figures.plan import wants_full_budget
 
 
 @dataclass(kw_only=True)
-class Args(Identity, Plan, Asking):
+class Args(Identity, Plan, Spread, Asking):
     """The flags: those of commands/settings.py, and where the run lies."""
 
     audit: Path | None = setting(None, "audit.json (default: the folder's, or beside the tasks)", Path, metavar="FILE")
@@ -43,6 +44,11 @@ class Args(Identity, Plan, Asking):
     def audited(self) -> Audited:
         """Which tasks can be passed, where that is known."""
         return Audited.found(self.audit, self.out, self.tasks)
+
+    @cached_property
+    def part(self) -> Part:
+        """Which of the tasks are asked here."""
+        return Part(self.shard)
 
 
 def settings(parser: Flags[Args], argv: list[str] | None) -> Args:

@@ -147,6 +147,9 @@ def note_unreadable(folder: Folder) -> None:
         note(f"{lines} lines of {name} cannot be read; the next run moves them aside and asks again")
     for name in folder.restored:
         note(f"{name} is torn or gone: read from {EVENTS}; the next run writes it again")
+    if shard := folder.config.get("shard"):
+        others = f"python report.py {shlex.quote(str(folder.path))} SHARD ... --merge FOLDER"
+        note(f"this is shard {shard['number']}/{shard['of']} of a run: {others} puts them together")
 
 
 def show_report(folder: Folder, results: Results, rows: str, apart: str, stopped: bool) -> None:

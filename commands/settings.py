@@ -130,6 +130,16 @@ def price(text: str) -> tuple[float, float]:
     return number(0)(parts[0]), number(0)(parts[1])
 
 
+def shard(text: str) -> tuple[int, int]:
+    try:
+        which, of = map(count(1), text.split("/"))
+    except ValueError:
+        which, of = 1, 0
+    if which > of:
+        raise ValueError(f"{text!r} is no shard: give I/N, with I from 1 to N")
+    return which, of
+
+
 # ── the classes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -236,6 +246,15 @@ class Free:
 
 
 @dataclass(kw_only=True)
+class Spread(Free):
+    """how fast, and how far"""
+
+    shard: tuple[int, int] | None = setting(None, "ask every N-th task, from the I-th on, in a folder of its own; "
+                                            "report.py --merge puts the folders together", shard,
+                                            metavar="I/N")  # fmt: skip
+
+
+@dataclass(kw_only=True)
 class Asking(Asked, Free):
     """What a command that asks an endpoint goes by."""
 
@@ -325,6 +344,15 @@ class Apart(TypedDict):
     sha256: str | None  # of that file
 
 
+class Shard(TypedDict):
+    """Of a run that is asked in parts the one that a folder holds, see --shard. All else in it is said of all parts."""
+
+    number: int  # from 1
+    of: int
+    tasks: int  # that are its own
+    order: str  # SHA-256 of all tasks of the plan, one behind the other
+
+
 class Server(TypedDict):
     """What the servers said before anything was spent, see endpoint.Probe."""
 
@@ -356,7 +384,8 @@ class Config(TypedDict):
     tier: NotRequired[str]  # of the sandbox
     rules: NotRequired[str]  # of grading, see grading.grade.rules_of
     graded_under: NotRequired[list[str]]  # tiers and rules of all starts
-    plan_digest: NotRequired[str]
+    plan_digest: NotRequired[str | None]
+    shard: NotRequired[Shard]
 
 
 @dataclass(kw_only=True)

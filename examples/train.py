@@ -63,10 +63,11 @@ def compare(before: Path, after: Path, rows: Path) -> str:
     sys.path.insert(0, str(Path(__file__).parents[1]))
     import numpy as np
 
+    from records import Folder
     from rows.found import Choice, Run
     from stats import compare_paired
 
-    runs = {name: Run.read(path) for name, path in (("before", before), ("after", after))}
+    runs = {name: Run.read(Folder(path)) for name, path in (("before", before), ("after", after))}
     passes: dict[str, dict[str, tuple[int, int]]] = {}
     for name, run in runs.items():
         passes[name] = {a.task.digest: (a.base_passes, a.base_attempts) for a in Choice([run]).tasks() if a.whole}

@@ -18,7 +18,7 @@ from typing import TypedDict
 import numpy as np
 
 import stats
-from figures.counted import incomplete, unfinished
+from figures.counted import incomplete, not_begun, unfinished
 from figures.numbers import mean, rounded
 from figures.plan import (
     ALPHA,
@@ -281,7 +281,8 @@ def noise(table: Table) -> Noise:
 def is_late(table: Table) -> bool:
     """Whether something is owed that the verdict looks at."""
     owing = incomplete(table)
-    return unfinished(owing) or (decides(table) > 1 and any(row["tasks"] for row in owing["noise_runs"]))
+    noise = decides(table) > 1 and any(row["tasks"] for row in owing["noise_runs"])
+    return not_begun(table) > 0 or unfinished(owing) or noise
 
 
 def by_primary_metric(table: Table) -> dict[str, Against]:

@@ -68,6 +68,11 @@ def incomplete(table: Table) -> Incomplete:
     }
 
 
+def not_begun(table: Table) -> int:
+    """Tasks of the plan of which not even the card is there: a limit came first, or they are another shard's."""
+    return max(0, (table.config.get("data") or {}).get("asked", 0) - len(table.tasks))
+
+
 def unfinished(owing: Incomplete) -> bool:
     """Whether the base group or an arm still owes an attempt, re-runs of the control apart."""
     return bool(owing["base_tasks"] + sum(row["tasks"] for row in owing["arms"].values()))

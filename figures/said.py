@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import stats
 from commands.settings import DEFAULTS, Row
-from figures.counted import incomplete, outcomes
+from figures.counted import incomplete, not_begun, outcomes
 from figures.numbers import in_points, listed, of, plural
 from figures.plan import CONTROL, METRICS, plan_digest
 from figures.results import Against
@@ -30,6 +30,8 @@ def warnings(table: Table) -> list[str]:
     if not table.tasks:
         return ["There is no task in this run."]
     owing = incomplete(table)
+    if unasked := not_begun(table):
+        out.append(f"Not begun: {of(unasked, len(table.tasks) + unasked, 'task')} of the plan, which no figure counts.")
     if owing["base_tasks"]:
         lack, them = ("lacks", "it") if owing["base_tasks"] == 1 else ("lack", "them")
         lacking = f"{of(owing['base_tasks'], len(table.tasks), 'task')} {lack} base attempts"

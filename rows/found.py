@@ -58,9 +58,8 @@ class Run:
     folder: Folder | None = None
 
     @classmethod
-    def read(cls, path: Path) -> Self:
+    def read(cls, folder: Folder) -> Self:
         """RecordsError where the folder holds no run."""
-        folder = Folder(path)
         config, cards, passing = folder.config_of("run.py"), list(folder.cards()), list[Attempt]()
 
         def noting() -> Iterator[Attempt]:

@@ -256,6 +256,7 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any], held: SoFar | 
     lines = [
         f"tasks: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}{median}; left out: {out}",
         *data["notes"],
+        *_shard_text(config),
         *([f"audit: {_verdicts(data['audit'])}{only}"] if data.get("audit") else []),
         f"calls: at most {calls['largest']:,}: "
         + ", ".join(f"{calls[key]:,} {name}" for key, name in stages.items() if calls[key]),
@@ -272,6 +273,14 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any], held: SoFar | 
         *(["as published: the departures that change a number are taken back"] if identity["as_published"] else []),
     ]
     return "\n".join(lines)
+
+
+def _shard_text(config: Mapping[str, Any]) -> list[str]:
+    if not (shard := config.get("shard")):
+        return []
+    own = words.of(shard["tasks"], config["data"]["asked"], "task")
+    return [f"shard {shard['number']}/{shard['of']}: {own} are asked here; what follows is of all shards together, but "
+            "limits hold for each one"]  # fmt: skip
 
 
 def _verdicts(counts: Mapping[str, int]) -> str:

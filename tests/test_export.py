@@ -16,6 +16,7 @@ import yaml
 
 import export
 from figures.verified import program_of
+from records import Folder
 from rows import columns, files, formats
 from rows.columns import SCHEMA_VERSION
 from rows.found import Choice, Run
@@ -158,7 +159,7 @@ def test_of_equal_programs_the_one_on_the_bare_prompt_is_kept(two, tmp_path):
 def test_what_run_writes_and_the_format_rows_are_the_same(two, tmp_path):
     from rows.found import rescued
 
-    of = Run.read(two[0])
+    of = Run.read(Folder(two[0]))
     exported(tmp_path / "x", "--out", two[0], "--format", "rows")
     assert (tmp_path / "x" / "train.jsonl").read_text() == rescued(of.passing, of.cards.values(), of.config, of.results)
 
@@ -227,7 +228,7 @@ def test_every_row_has_the_columns_of_its_type_and_loads_with_any_other(two, tmp
     for row in rows:
         check(row, formats.columns_of(name), name)
     if name.startswith("verl"):  # the same schema also where there is no row
-        no_run = Laid(tmp_path / "none", Path(Run.read(two[0]).identity["tasks"]))
+        no_run = Laid(tmp_path / "none", Path(Run.read(Folder(two[0])).identity["tasks"]))
         exported(tmp_path / "y", "--out", no_run.write(), "--format", name)
         schemas = [pq.read_schema(tmp_path / at / "train.parquet") for at in "xy"]
         assert schemas[0] == schemas[1] == columns.schema(formats.columns_of(name))

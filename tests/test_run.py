@@ -20,7 +20,7 @@ import pytest
 import run
 from commands import settings
 from commands.flags import VERSION, nearest
-from commands.settings import Free, Identity, Plan, json_object, ordered, task_order, task_seed
+from commands.settings import Free, Identity, Plan, Spread, json_object, ordered, task_order, task_seed
 from grading import grade
 from records import ATTEMPTS, Folder, Log
 from session import each
@@ -952,7 +952,7 @@ def test_each_flag_is_of_one_class():
     groups = {group.title: [a.dest for a in group._group_actions] for group in parser._action_groups if group.title}
     assert sorted(groups["identity"]) == sorted(ordered(Identity))
     assert sorted(groups["plan"]) == sorted(ordered(Plan))
-    assert sorted(groups["free"]) == sorted(ordered(Free))
+    assert sorted(groups["free"]) == sorted(ordered(Spread))
     everywhere = Counter(dest for name in ("identity", "plan", "free", "folder") for dest in groups[name])
     assert set(everywhere.values()) == {1}
     assert set(everywhere) == {a.dest for a in parser._actions} - {"help"}

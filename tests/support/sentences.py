@@ -256,8 +256,8 @@ of_plan = [
           [planned(nothing, settings={"limit": 3})], [planned(nothing)]),
     entry(why, "whose verdict is drawn from all together", "`--seeds` of two or more",
           [case(60, 0, 6, seeds=2)], [case(60, 0, 6, seeds=1)]),
-    entry(why, "the run is not finished", "the base group or an arm owes an attempt",
-          [case(60, 0, 6, owed=True)], [case(60, 0, 6)]),
+    entry(why, "the run is not finished", "the base group or an arm owes an attempt, or a task of the plan is not begun",
+          [case(60, 0, 6, owed=True), quick(TWO, data={"asked": 5})], [case(60, 0, 6), quick(TWO, data={"asked": 4})]),
 ]  # fmt: skip
 
 
@@ -533,6 +533,8 @@ def late(outcome: str) -> list[Any]:
 ONE: dict[str, Any] = {**SMALL, "arms": ["resample"]}
 of_warnings = [
     entry(warned, "There is no task in this run", "no attempt is there", [laid(list)], [quick(TWO)]),
+    entry(warned, "which no figure counts", "of a task of the plan not even the card is there: a limit came first, or it "
+          "is another shard's", [quick(TWO, data={"asked": 5})], [quick(TWO, data={"asked": 4})]),
     entry(warned, "no rate and no exported row counts", "a base group lacks an attempt",
           [laid(lambda: list(base("t"))[:7])], [laid(lambda: list(base("t")))]),
     entry(warned, "which its rates leave out", "an arm owes an attempt", [quick(TWO, drop=1)], [quick(TWO)]),
@@ -828,6 +830,14 @@ def given(rollouts: str | None) -> Callable[[], Any]:
     return build
 
 
+def of_shard(own: int | None) -> Callable[[], Any]:
+    def build() -> Any:
+        conf, plan = plan_lines()()
+        return conf | ({"shard": {"number": 1, "of": 2, "tasks": own, "order": ""}} if own else {}), plan
+
+    return build
+
+
 SHOWN = {"hint": {"file": None, "sha256": "", "needs": ["reference"]}}
 of_a_plan = [
     entry(plan_said, "calls: at most", "always", [plan_lines()], ALWAYS),
@@ -835,6 +845,7 @@ of_a_plan = [
     entry(plan_said, " usd", "`--price`", [plan_lines(price=[1.0, 2.0])], [plan_lines()]),
     entry(plan_said, "predicted, in points against resample", "`--predict`",
           [plan_lines(predict={"ring": 3.0})], [plan_lines()]),
+    entry(plan_said, "are asked here; what follows", "`--shard`", [of_shard(2)], [of_shard(None)]),
     entry(plan_said, "the arms are given passable ones alone", "an audit, and `--only-passable`",
           [plan_lines(audit={"passable": 3}, only_passable=True)], [plan_lines(audit={"passable": 3})]),
     entry(plan_said, "told apart, its rows are marked hinted", "an arm that is shown references",

@@ -533,7 +533,7 @@ def late(outcome: str) -> list[Any]:
 ONE: dict[str, Any] = {**SMALL, "arms": ["resample"]}
 of_warnings = [
     entry(warned, "There is no task in this run", "no attempt is there", [laid(list)], [quick(TWO)]),
-    entry(warned, "which no figure counts", "of a task of the plan not even the card is there: a limit came first, or it "
+    entry(warned, "which no figure counts", "a task of the plan has not even its card: a limit came first, or it "
           "is another shard's", [quick(TWO, data={"asked": 5})], [quick(TWO, data={"asked": 4})]),
     entry(warned, "no rate and no exported row counts", "a base group lacks an attempt",
           [laid(lambda: list(base("t"))[:7])], [laid(lambda: list(base("t")))]),

@@ -256,7 +256,7 @@ of_plan = [
           [planned(nothing, settings={"limit": 3})], [planned(nothing)]),
     entry(why, "whose verdict is drawn from all together", "`--seeds` of two or more",
           [case(60, 0, 6, seeds=2)], [case(60, 0, 6, seeds=1)]),
-    entry(why, "the run is not finished", "the base group or an arm owes an attempt, or a task of the plan is not begun",
+    entry(why, "the run is not finished", "the base group or an arm owes an attempt, or a task is not begun",
           [case(60, 0, 6, owed=True), quick(TWO, data={"asked": 5})], [case(60, 0, 6), quick(TWO, data={"asked": 4})]),
 ]  # fmt: skip
 

@@ -441,7 +441,7 @@ def test_one_run_is_told_as_run_py_tells_it(tmp_path: Path, capsys: pytest.Captu
     assert report.main([str(out)]) == 0
     said = capsys.readouterr().out
     attempts = run(names(4), {arm: {"t0001": 0} for arm in ARMS})
-    assert said == report_text(measure.measure(attempts, config(seed=0))) + "\n"
+    assert said == report_text(measure.measure(attempts, config(seed=0)), folder=str(out)) + "\n"
 
 
 def test_json_is_the_results_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

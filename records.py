@@ -35,6 +35,7 @@ from typing import IO, Any, cast
 from asking.events import Event
 from commands.settings import DEFAULTS, Config, Row, flag, said, shrinks
 from faults import DiskFault, RecordsError
+from reading.lines import loads, parse_attempt
 from swarm import Attempt, Slot
 from tasksets.task import Task, from_card
 
@@ -48,15 +49,6 @@ def dumps(row: object, **how: Any) -> str:
     return json.dumps(row, ensure_ascii=True, allow_nan=False, **how)
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("task_id", "arm", "task_sha", "prompt_sha", "reply", "outcome"), (str,)),
-    **dict.fromkeys(("rerun", "round", "particle", "visible_total", "hidden_total"), (int,)),
-    "fitness": (int, float),
-    "passed": (bool,),
-    "code": (str, type(None)),
-}
-
-
 _HOLDS: dict[str, tuple[tuple[str, type], ...]] = {  # without which a line of a file is garbage
     CARDS: (("id", str), ("digest", str)),
     CHECKS: (("task_id", str), ("program", str), ("tests", str), ("rules", str), ("letters", str)),
@@ -65,36 +57,15 @@ _HOLDS: dict[str, tuple[tuple[str, type], ...]] = {  # without which a line of a
 }
 
 
-def _loads(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except RecursionError:
-        raise ValueError("nested too deep") from None
-
-
 def parse_row(name: str, line: bytes) -> Row:
     """A line of any other file. ValueError where it is none of that file."""
-    row = _loads(line)
+    row = loads(line)
     if not isinstance(row, dict):
         raise ValueError("not an object")
     wrong = [key for key, kind in _HOLDS[name] if not isinstance(row.get(key), kind)]
     if wrong:
         raise ValueError(f"its field {wrong[0]} is missing or of another type")
     return row
-
-
-def parse_attempt(line: bytes) -> Attempt:
-    """A line of attempts.jsonl. ValueError where it is anything else, RecordsError where it has keys unknown here."""
-    row = _loads(line)
-    if not isinstance(row, dict):
-        raise ValueError("not an object")
-    wrong = [key for key, kinds in _KINDS.items() if key not in row or not isinstance(row[key], kinds)]
-    if wrong:
-        raise ValueError(f"its field {wrong[0]} is missing or of another type")
-    try:
-        return Attempt(**row)
-    except TypeError as why:
-        raise RecordsError(f"an attempt was written by another version ({why}): read it with that one") from None
 
 
 # ── telling: everything that reads a folder ──────────────────────────────────────────────────────────────────────
@@ -124,7 +95,7 @@ class Folder:
         """A JSON file of the folder; None where there is none. RecordsError where it cannot be read."""
         path = self.path / name
         try:
-            return _loads(path.read_bytes())
+            return loads(path.read_bytes())
         except FileNotFoundError:
             torn = None
         except ValueError as why:
@@ -284,7 +255,8 @@ class Log(Folder):
         super().__init__(path)
         self.instead = instead
         self.mended: list[str] = []  # what was moved aside on opening, in words
-        self._where: dict[Slot, tuple[int, int]] = {}
+        self._where: dict[Slot, tuple[int, int]] = {}  # (offset, length) in bytes
+        self._end = 0
         self._files: dict[str, int] = {}
         self._cards: dict[str, str] = {}
 
@@ -293,15 +265,13 @@ class Log(Folder):
             held.enter_context(self.locked())
             for name in (ATTEMPTS, CARDS, CHECKS, EVENTS, OWED):
                 if (self.path / name).exists():
-                    self._mend(name)
+                    self._mend(name, self._index if name == ATTEMPTS else partial(parse_row, name))
             for name in (CONFIG, PLAN):
                 with contextlib.suppress(RecordsError):  # raised for whoever needs it
                     self.read(name)
             for name, content in self.restored.items():
                 self.write_json(name, content)
                 self.mended.append(f"{name} was torn or gone: written again as it was, from {EVENTS}")
-            for at, line in self.lines(ATTEMPTS):
-                self._where.setdefault(parse_attempt(line).slot, (at, len(line)))
             if not self.begun and (self.path / CARDS).exists():  # of a start that asked nothing: no run's tasks
                 self.rewrite(CARDS, [])
             self._cards = {task.id: task.digest for task in self.cards()}
@@ -317,32 +287,36 @@ class Log(Folder):
         self._files.clear()
         self._held.close()
 
-    def _mend(self, name: str) -> None:
-        """Leave only whole lines in a file: finish a last line that lacks its end, move what is torn or garbage."""
-        path, good, bad = self.path / name, [], []
-        parse: Callable[[bytes], object] = parse_attempt if name == ATTEMPTS else partial(parse_row, name)
+    def _index(self, line: bytes) -> None:
+        """Note where the next line of attempts.jsonl lies, once those before it are whole."""
+        self._where.setdefault(parse_attempt(line).slot, (self._end, len(line)))
+        self._end += len(line)
+
+    def _mend(self, name: str, see: Callable[[bytes], object]) -> None:
+        """Leave only whole lines in a file: finish a last line that lacks its end, move what is torn or garbage.
+
+        see: gets every line that stays, with its end, and raises ValueError at one that cannot."""
+        path, bad, whole = self.path / name, set(), True
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
+                whole = line.endswith(b"\n")
                 try:
-                    parse(line)
-                    good.append(number)
+                    see(line if whole else line + b"\n")
                 except ValueError as why:
-                    bad.append(number)
+                    bad.add(number)
                     if line.strip():
-                        what = f"not readable ({why})" if line.endswith(b"\n") else "torn"
+                        what = f"not readable ({why})" if whole else "torn"
                         self.mended.append(f"{name} line {number} is {what}: moved to {name}.aside")
-            file.seek(0, os.SEEK_END)
-            whole = not file.tell() or (file.seek(-1, os.SEEK_END) and file.read() == b"\n")
         if not bad and whole:
             return
-        new, keep = path.with_name(f".{name}.new"), set(good)
+        new = path.with_name(f".{name}.new")
         with (
             path.open("rb") as old,
             new.open("wb") as mended,
             open(path.with_name(f"{name}.aside") if bad else os.devnull, "ab") as aside,
         ):
             for number, line in enumerate(old, 1):
-                (mended if number in keep else aside).write(line if line.endswith(b"\n") else line + b"\n")
+                (aside if number in bad else mended).write(line if line.endswith(b"\n") else line + b"\n")
             _to_disk(mended)
         os.replace(new, path)
 

@@ -30,6 +30,8 @@ from records import EVENTS, OWED, Log
 from swarm import Attempt, Flow, Prompt, Slot
 from tasksets.task import Task
 
+LONG = 5000  # lines of owed.jsonl, some 20 MB, after which it is written anew
+
 
 class Owing(Exception):
     """An attempt is not on disk, and nobody is there to make it."""
@@ -89,6 +91,7 @@ class Session:
         self._in_hand: dict[Slot, Row] = {}  # paid, not yet graded
         self._drawing: set[Slot] = set()
         self._owed = log.owed()
+        self._journal = 0  # lines of owed.jsonl since it held nothing but what is owed
         self.left: dict[str, str] = {}  # tasks of which a slot was left owed, and why: the server refuses this prompt
 
     async def ask(self, task: Task, slot: Slot, prompt: Prompt) -> Attempt:
@@ -121,6 +124,9 @@ class Session:
             self._in_hand[slot] = {"slot": list(slot), **shas, "reply": reply._asdict()}
             if paid is None:  # what is paid is on disk before it waits for its grade
                 self.log.append(OWED, self._in_hand[slot])
+                self._journal += 1
+                if self._journal >= LONG:  # of which most is filed by now
+                    self._keep_owed()
 
         try:
             paid = None
@@ -189,10 +195,15 @@ class Session:
             if land == "nothing" or (land == "paid" and slot not in self._in_hand):
                 flight.cancel()
         ends = await asyncio.gather(*flights.values(), return_exceptions=True)
-        self.log.rewrite(OWED, [*self._in_hand.values(), *self._owed.values()])
+        self._keep_owed()
         faults = [why for why in ends if isinstance(why, Exception)]
         if faults and not isinstance(why := gravest(faults), LimitReached | EndpointFault):
             raise why
+
+    def _keep_owed(self) -> None:
+        """Leave in owed.jsonl what is owed: else it would hold every reply of a start, and be as long as the log."""
+        self.log.rewrite(OWED, [*self._in_hand.values(), *self._owed.values()])
+        self._journal = 0
 
 
 def _attempt(task: Task, slot: Slot, prompt: Prompt, seed: int, reply: Reply, grade: Grade) -> Attempt:

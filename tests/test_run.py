@@ -572,6 +572,33 @@ def test_of_several_ends_the_gravest_is_told():
                 asyncio.run(each(iter([object()] * n), end, at_once=n))  # type: ignore[list-item]
 
 
+def test_owed_replies_stay_few_while_running_and_none_is_lost(go, three, tmp_path, monkeypatch):
+    import grader
+    import session
+
+    grade, lines, seen = grader.Grader.grade, [], []
+    monkeypatch.setattr(session, "LONG", 4)
+
+    async def watched(self, reply, task):
+        lines.append(sum(1 for _ in Folder(tmp_path / "out").rows("owed.jsonl")))
+        seen.append(1)
+        if len(seen) == 25:
+            raise grader.GraderFault("no process can be started: free some, then run again")
+        return await grade(self, reply, task)
+
+    monkeypatch.setattr(grader.Grader, "grade", watched)
+    with serving(reply=wrong) as mock:
+        assert go("--tasks", three, *SMALL, "--concurrency", "2", url=mock.url)[0] == 5
+        folder = Folder(tmp_path / "out")
+        filed = {attempt.slot for attempt in folder.attempts()}
+        owed = {Slot(*row["slot"]) for row in folder.rows("owed.jsonl")} - filed
+        # Two may have been answered and not been read yet.
+        assert len(filed) + len(owed) >= len(mock.answered) - 2 and len(filed) > 12
+        assert max(lines) <= 4 + 2 * 5  # of a start that filed more than that
+        assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0
+        assert len(list(folder.attempts())) <= len(mock.answered) <= len(list(folder.attempts())) + 2
+
+
 def test_what_was_graded_in_another_tier_or_by_other_rules_is_remembered(go, three, tmp_path, monkeypatch):
     with serving(reply=wrong) as mock:
         for rules in ("rules-1", "rules-2", "rules-2"):

@@ -478,6 +478,7 @@ def is_valid(text): return Truth()
 """
 
 
+@pytest.mark.slow
 def test_an_object_that_looks_at_who_asks_is_not_true_of_one_and_false_of_the_other():
     """A program without an idea would pass `is_valid(good)` and `not is_valid(bad)` alike."""
     texts = [
@@ -503,17 +504,20 @@ def Find_It(x): return Liar()
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "def err(x): return abs(x - 9)\nassert err(f(3)) < 1e-6",
-        "def said(x): return 'ok' if x == 9 else 'bad'\nassert said(f(3)) == 'ok'",
-        "def bad(x): return [] if x == [1, 2] else ['no']\nassert not bad(f(3))",
-        "def same(x): return int(x == 9)\nassert same(f(3))",
-        "assert Solution().f(3).startswith('ab')",
-        "assert Solution().f(3).issubset({1, 2})",
-        "assert Solution().f(3).__eq__(9)",
-        "assert 9 in Find_It(3)",
-        "assert Find_It(7) % 9 == 0",
-    ],
+    thinned(
+        [
+            "def err(x): return abs(x - 9)\nassert err(f(3)) < 1e-6",
+            "def said(x): return 'ok' if x == 9 else 'bad'\nassert said(f(3)) == 'ok'",
+            "def bad(x): return [] if x == [1, 2] else ['no']\nassert not bad(f(3))",
+            "def same(x): return int(x == 9)\nassert same(f(3))",
+            "assert Solution().f(3).startswith('ab')",
+            "assert Solution().f(3).issubset({1, 2})",
+            "assert Solution().f(3).__eq__(9)",
+            "assert 9 in Find_It(3)",
+            "assert Find_It(7) % 9 == 0",
+        ],
+        3,
+    ),
 )
 def test_no_value_of_a_test_goes_where_an_object_answers_as_it_likes(text):
     (result,) = outcomes([(LIES, text, "")]).values()

@@ -381,6 +381,7 @@ def again(out: Path) -> int:
     return regrade.regrade(out, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["calibrate", "regrade"])
 def test_off_a_terminal_saved_programs_are_counted_aloud(
     tmp_path: Path, go: Go, monkeypatch, capsys, command: str

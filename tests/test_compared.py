@@ -268,6 +268,7 @@ def test_re_runs_of_the_control_are_worth_tasks() -> None:
     assert max(three["power"]["ring"]["tasks_needed"]) < max(one["power"]["ring"]["tasks_needed"])
 
 
+@pytest.mark.slow
 def test_an_arm_like_a_lucky_first_run_is_not_equivalent_to_the_mean_of_all() -> None:
     tasks = names(60)
     first, again = dict.fromkeys(tasks[:8], 0), [dict.fromkeys(tasks[20:22], 0), dict.fromkeys(tasks[30:31], 0)]

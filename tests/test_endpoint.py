@@ -261,6 +261,7 @@ def test_ep09_a_reply_that_is_cut_is_not_an_answer():
         assert [row["possibly_billed"] for row in events("retry")] == [True]
 
 
+@pytest.mark.slow
 def test_thirty_percent_of_faults_lose_and_double_nothing():
     with serving(faults=at_random(0.3)) as mock:
         replies = run(mock, draws(200), concurrency=32)
@@ -496,6 +497,7 @@ def test_a_log_that_raises_stops_the_request_before_it_is_made():
         assert [request.seed for request in mock.chats] == [0, 1]
 
 
+@pytest.mark.slow
 def test_answers_in_between_keep_a_bad_server_alive():
     turn = iter(range(10**9))
     with serving(faults=lambda request: None if request.probe or next(turn) % 3 == 2 else Fault()) as mock:

@@ -26,6 +26,7 @@ from tasksets.task import Task, card
 from tasksets.truth import loads
 from tests.support import describe, hub
 from tests.support.lay_out import attempt, config
+from tests.support.thin import thinned
 
 PROGRAMS = [name for name in formats.FORMATS if not formats.of_tasks(name)]
 SWARM = "Your best program so far"
@@ -221,7 +222,7 @@ def check(value: Any, kind: Any, where: str) -> None:
         assert type(value) is kind, where
 
 
-@pytest.mark.parametrize("name", formats.FORMATS)
+@pytest.mark.parametrize("name", thinned(formats.FORMATS, 3))
 def test_every_row_has_the_columns_of_its_type_and_loads_with_any_other(two, tmp_path, name):
     rows = exported(tmp_path / "x", *outs(two), "--format", name)
     assert rows
@@ -236,7 +237,7 @@ def test_every_row_has_the_columns_of_its_type_and_loads_with_any_other(two, tmp
     assert told == {SCHEMA_VERSION}
 
 
-@pytest.mark.parametrize("name", formats.FORMATS)
+@pytest.mark.parametrize("name", thinned(formats.FORMATS, 3))
 def test_nothing_hidden_and_nothing_of_a_swarm_is_in_a_row(two, tmp_path, name, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody")
     exported(tmp_path / "x", *outs(two), "--format", name)
@@ -260,7 +261,7 @@ def test_the_ground_truth_is_the_tasks_tests(two, tmp_path, tasks):
         assert row["prompt"] == bare(task, PLAIN).messages and row["data_source"] == "t"
 
 
-@pytest.mark.parametrize("name", formats.FORMATS)
+@pytest.mark.parametrize("name", thinned(formats.FORMATS, 3))
 def test_the_draws_of_a_run_count_once_whatever_the_format(two, tmp_path, name, capsys):
     copy = tmp_path / "copy"
     shutil.copytree(two[0], copy)
@@ -362,7 +363,7 @@ def test_half_a_character_becomes_a_mark_that_every_file_can_hold(tmp_path):
 
 
 # ── the card, and the hub ────────────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.parametrize("name", formats.FORMATS)
+@pytest.mark.parametrize("name", thinned(formats.FORMATS, 3))
 def test_the_card_has_the_head_that_a_hub_reads(two, tmp_path, name):
     exported(tmp_path / "x", *outs(two), "--format", name)
     _, head, body = (tmp_path / "x" / "README.md").read_text().split("---\n", 2)

@@ -208,6 +208,7 @@ def test_at_the_start_a_plan_says_what_it_assumes_and_what_would_tell_the_time()
     assert line.startswith("time: at least 7.5 min for all calls, if each took 0.5 s as the probe's one word did; ")
 
 
+@pytest.mark.slow
 def test_a_base_group_of_another_experiment_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     planted_run.make(tmp_path / "run", n_tasks=12)
     folder = Folder(tmp_path / "run")

@@ -483,6 +483,7 @@ def test_one_who_waits_for_equal_work_survives_the_cancelling_of_another():
     assert graded(work) == {"graded": 1, "repeated": 0}
 
 
+@pytest.mark.slow
 def test_what_is_remembered_is_bounded(monkeypatch):
     monkeypatch.setattr(grader, "_KEPT", 5)
 
@@ -865,6 +866,7 @@ def test_work_that_outlives_the_grader_starts_nothing_new():
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_more_callers_than_workers(shared):
     async def work(judge):
         return await asyncio.gather(
@@ -875,6 +877,7 @@ def test_more_callers_than_workers(shared):
     assert all(r.passed for one in results for r in one)
 
 
+@pytest.mark.slow
 def test_scratch_folders_are_gone_afterwards():
     async def work(judge):
         await judge.run("open('x', 'w').write('y')\nprint(1)", [("", "1")])

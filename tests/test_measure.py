@@ -52,7 +52,12 @@ def laid_out(name: str) -> tuple[Table, dict[str, Any]]:
     return tabulate(attempts, conf), measure(iter(attempts), conf)
 
 
-SLOW = ("results.json", "results-seed1.json", "results-mbpp-s1.json")  # nothing in them that the others do not show
+SLOW = (
+    "results.json",
+    "results-seed1.json",
+    "results-mbpp-s1.json",
+    "results-27b.json",
+)  # nothing in them that the others do not show
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in COUNTS])
@@ -583,6 +588,7 @@ def test_planted_run_means_give_the_band_and_who_clears_it() -> None:
     }
 
 
+@pytest.mark.slow
 def test_runs_alike_span_no_band_and_nobody_clears_one() -> None:
     tasks = names(3)
     alike = {tasks[0]: 0}

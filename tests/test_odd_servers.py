@@ -173,6 +173,7 @@ def test_a_word_that_says_nothing_good_is_tried_again(word: str | None, server: 
     assert all(repr(word or None) in row["error"] and row["possibly_billed"] for row in events("retry"))
 
 
+@pytest.mark.slow
 def test_a_word_that_stays_bad_leaves_its_attempt_owed_by_name(server: OddEndpoint):
     room = server.room(finish("network_error", HALF), when=on("poison"))
 
@@ -632,11 +633,13 @@ def test_a_run_of_which_only_refused_prompts_are_left_comes_to_its_end(go: Go, s
     assert results["incomplete"]["base_refused"] == len(refused) > endpoint.REFUSALS_IN_A_ROW
 
 
+@pytest.mark.slow
 def test_where_every_prompt_is_refused_none_is_ever_filed(go: Go, server: OddEndpoint, tmp_path: Path):
     room = server.room(error(400, "words nobody knows"), say=wrong)
     assert [go(room)[0] for _ in range(3)] == [4, 4, 4] and not list(Folder(tmp_path / "out").attempts())
 
 
+@pytest.mark.slow
 def test_a_refusal_at_one_start_is_not_final(go: Go, server: OddEndpoint, tmp_path: Path):
     room = server.room(error(400, "content_filter", "content_filter"), when=on("Task two"), say=wrong)
     assert go(room)[0] == 4
@@ -699,6 +702,7 @@ def test_what_was_counted_is_on_disk_before_the_end(go: Go, server: OddEndpoint,
     assert sum(results["cost"]["slots"].values()) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_a_body_is_read_in_time_linear_in_its_size():
     """CPU of n and of 4n, over shapes that invite a reader to begin again and again."""
     row = json.dumps({"choices": [{"delta": {"content": "some words "}}]})

@@ -217,7 +217,7 @@ DEGENERATE: dict[str, tuple[list[Attempt], dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("name", thinned(DEGENERATE, 3))
 def test_degenerate_runs_end_with_words(name: str) -> None:
     attempts, changes, said = DEGENERATE[name]
     text = told(attempts, **changes)

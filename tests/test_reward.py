@@ -203,6 +203,7 @@ def test_threads_share_one_grader(served):
     assert is_still(served)
 
 
+@pytest.mark.slow
 def test_ground_truths_are_kept_within_bounds(monkeypatch):
     kept, text = serve._Kept(), '{"kind": "stdio", "tests": [["%d", ""]]}'
     monkeypatch.setattr(serve, "_KEPT", 3 * len(text % 0))

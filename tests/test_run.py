@@ -599,6 +599,7 @@ def test_owed_replies_stay_few_while_running_and_none_is_lost(go, three, tmp_pat
         assert len(list(folder.attempts())) <= len(mock.answered) <= len(list(folder.attempts())) + 2
 
 
+@pytest.mark.slow
 def test_what_was_graded_in_another_tier_or_by_other_rules_is_remembered(go, three, tmp_path, monkeypatch):
     with serving(reply=wrong) as mock:
         for rules in ("rules-1", "rules-2", "rules-2"):
@@ -611,6 +612,7 @@ def test_what_was_graded_in_another_tier_or_by_other_rules_is_remembered(go, thr
     assert len(under) == 2 and all(line.startswith("tier ") for line in under)
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_dies_leaves_a_run_that_goes_on(go, three, tmp_path):
     with serving(reply=wrong, faults=always(Fault("status", 401, message="key gone"), after=5)) as mock:
         code, _, err = go("--tasks", three, *SMALL, url=mock.url)
@@ -869,6 +871,7 @@ def test_a_file_is_no_folder(go, tmp_path):
         assert code == 2 and "out is a file, not a folder: name" in err and err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_start_that_paid_for_nothing_leaves_no_tasks_behind(go, tmp_path):
     first = task_file(tmp_path / "first.jsonl", [stdio_row(f"t{k}", 2) for k in range(3)])
     other = task_file(tmp_path / "other.jsonl", [stdio_row("t0", 3)])

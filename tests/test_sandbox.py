@@ -207,6 +207,7 @@ def test_too_deep_too_large_and_endless(monkeypatch):
             plain.encode(value)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(VALUES, st.data())
 def test_broken_bytes_are_an_error_and_nothing_worse(value, data):

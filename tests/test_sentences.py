@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.sentences import LIST, page
+from tests.support.thin import thinned
 
 ROOT = Path(__file__).parent.parent
 SPOKEN = {  # where sentences are made: the functions, or all of a file
@@ -62,7 +63,7 @@ def printed() -> str:
     return " ".join(" ".join(side() for side in entry.on) for entry in EVERY).replace("\n", " ")
 
 
-@pytest.mark.parametrize("title", LIST)
+@pytest.mark.parametrize("title", thinned(LIST, 2))
 def test_each_is_printed_at_its_edge_and_not_beyond(title: str) -> None:
     for entry in LIST[title]:
         for number, side in enumerate(entry.on):

@@ -4,6 +4,7 @@
     python export.py --out out --out out-seed1 --format verl-sft      two runs together, equal programs once
     python export.py --out out --format grpo --population mixed       tasks and tests for a reward
     python export.py --out out --per-task 4 --also base,reruns        at most four programs a task; more passes
+    python export.py --out out/sql                                    the queries of sql_calibrate.py that match
     python export.py --out out --push NAME                            and onto a hub, private
 
 Formats: rows trl messages pairs verl-sft (a row a program) difficulty grpo verl-rl (a row a task). docs/rows.md names
@@ -32,8 +33,9 @@ from figures.numbers import plural
 from rows.card import card, cleaned, contamination, unverified
 from rows.files import placed, suffix, write
 from rows.formats import FORMATS, of_tasks, rewarded
-from rows.found import ALSO, POPULATIONS, Choice, Run
+from rows.found import ALSO, POPULATIONS, Choice
 from rows.overlap import Benchmarks
+from rows.queries import read, refuse_tests
 
 
 def also(text: str) -> tuple[str, ...]:
@@ -91,7 +93,9 @@ def export(args: Args) -> int:
     out = args.out or [Path("out")]
     folders = together(out)
     note_missing(folders)
-    runs = [Run.read(folder) for folder in folders]
+    runs = [read(folder) for folder in folders]
+    if of_tasks(args.format):
+        refuse_tests(runs, args.format)
     choice = Choice(runs, args.also, args.per_task, args.population, args.held_back / 100,
                     args.tasks, Benchmarks.read(args.decontaminate) if args.decontaminate else None)  # fmt: skip
     choice.once()

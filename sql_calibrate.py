@@ -39,7 +39,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from commands.console import note, say
+from arms.question import REQUEST, question
+from commands.checks import Checks
+from commands.console import busy, note, point_at, say
 from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_unreadable, opened, show_curves, write_down
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
@@ -51,21 +53,25 @@ from figures.plan import SCHEMA_VERSION
 from grader import Grader
 from grading.extract import extract_sql
 from grading.grade import LETTERS, Grade, clip
-from grading.sql import Bench, Result, Shown, worth
+from grading.sql import Bench, Gold, Result, Shown, worth
 from grading.sql import SqlGrade as SqlGrade
 from grading.sql import score as score
-from grading.sql_compare import Cell
+from grading.sql_compare import Answer, Cell
 from grading.sql_form import is_query
+from grading.sql_shown import beside, shown
 from records import Folder, Log, dumps
+from rows.queries import passing
 from session import Session, Worker, each
-from swarm import Attempt, Prompt, Seat, swarm
+from swarm import Attempt, swarm
 from tasks import Tasks
 from tasksets.sql import GRETEL, SETS, SqlTask, own_rows
 from tasksets.task import About, Options, Task, Test, card
 from telling.curves import areas, bucket_table, curve, plot
+from telling.queries import queries_page
 from telling.words import hill_line, plural
 
 COMMAND = "sql_calibrate.py"
+QUERY = 20_000  # characters of a gold query that are kept for the page
 BUCKETS = ("no cell", "up to a quarter", "to a half", "to three quarters", "to 90%", "below every cell", "every cell")
 PANELS = {"fitness": "all samples", "mixed": "tasks with both outcomes"}
 
@@ -112,18 +118,6 @@ def flags() -> Flags[Args]:
 
 # ── one prompt ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-SYSTEM = "You write SQLite queries that answer questions about a database."
-REQUEST = (
-    "Write one SQLite query whose result answers the question: only the columns that it asks for, in its order. Put "
-    "the query in a single ```sql block."
-)
-
-
-def question(seat: Seat) -> Prompt:
-    """The question and its database: what every sample sees."""
-    text = f"{seat.task.statement.rstrip()}\n\n{REQUEST}"
-    return Prompt([{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}])
-
 
 def described(tables: list[Shown]) -> str:
     """A database as the prompt shows it: its CREATE statements, each with the first rows of the table."""
@@ -154,10 +148,13 @@ class Unusable(NamedTuple):
 
 
 class SqlGrader:
-    """Stands where the grader stands: a reply's fitness is its cell F1, and a pass is an exact match."""
+    """Stands where the grader stands: a reply's fitness is its cell F1, and a pass is an exact match.
 
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
+    checks: where the results are kept, in short, for the page; they are not kept without.
+    """
+
+    def __init__(self, bench: Bench, checks: Checks | None = None, rules: str = "") -> None:
+        self.bench, self.checks, self.rules = bench, checks, rules
 
     async def prepare(self, row: Task) -> SqlTask | Unusable:
         """The task that is asked, of a row as it was loaded."""
@@ -188,7 +185,30 @@ class SqlGrader:
         passed = found.exact_match is True
         outcome = result.outcome if not found.executes else "pass" if passed else "wrong_answer"
         letter, cpu = LETTERS[outcome], round(result.cpu_seconds, 6)
+        if self.checks and code is not None:
+            await self.keep(self.checks, task, gold, code, result, letter)
         return Grade(code, found.cell_f1 or 0.0, passed, outcome, "", letter, clip(result.error), cpu_seconds=cpu)
+
+    async def keep(self, checks: Checks, task: SqlTask, gold: Gold, code: str, result: Result, letter: str) -> None:
+        """The results of a query and of its gold queries, in short, once for each distinct one."""
+
+        async def of_gold(answer: Answer) -> Row:
+            known: Row = {
+                "letters": LETTERS["pass"],
+                "query": answer.query[:QUERY],
+                "ordered": answer.blocks is not None,
+            }
+            return {**known, "result": shown(answer.rows)}
+
+        async def of_query() -> Row:
+            row: Row = {"letters": letter, "cpu_seconds": round(result.cpu_seconds, 6)}
+            if result.rows is None or letter == LETTERS["pass"]:  # of a match the gold query's rows tell all
+                return row
+            return {**row, **await asyncio.to_thread(beside, gold.answers, result.rows)}
+
+        for answer in gold.answers:
+            await checks.once(task, answer.query, "gold", task.hidden, self.rules, partial(of_gold, answer))
+        await checks.once(task, code, "query", task.hidden, self.rules, of_query)
 
 
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -260,7 +280,7 @@ async def sample(log: Log, args: Args) -> None:
         changed = log.settle(identity_of(args, args.model, about.revision), plan)
     budget = Budget(args, log, args.verbose)
     async with Grader(workers=args.workers) as inner:
-        grader = SqlGrader(Bench(inner))
+        grader = SqlGrader(Bench(inner), Checks(log, "sql"), inner.rules)
         await grader.bench.check()
         tasks, data = await survey(args, grader, rows, about)
         walk = partial(experiment, tasks, log, args)
@@ -308,7 +328,7 @@ def say_plan(args: Args, data: Data, server: Probe) -> str:
     return "\n".join(
         [
             f"questions: {data['asked']:,} of {data['tasks']:,} in {data['source']}{revision}",
-            *left_out_lines(data),
+            *textwrap.wrap(left_out_line(data), 80),
             *data["notes"],
             f"calls: {calls:,} ({args.base_samples} a question)",
             f"tokens: at most {made:,} out, about {given:,} in{usd}",
@@ -320,10 +340,10 @@ def say_plan(args: Args, data: Data, server: Probe) -> str:
     )
 
 
-def left_out_lines(data: Data) -> list[str]:
+def left_out_line(data: Data) -> str:
     """What was looked at and not asked, by reason."""
     reasons = "; ".join(f"{reason} {number:,}" for reason, number in sorted(data["left_out"].items()))
-    return textwrap.wrap(f"left out of {data['looked_at']:,} looked at: {reasons or 'none'}", 80)
+    return f"left out of {data['looked_at']:,} looked at: {reasons or 'none'}"
 
 
 def make(args: Args) -> int:
@@ -430,46 +450,62 @@ def correlation(rows: Iterable[tuple[float, bool, str]]) -> Row:
     return found
 
 
-def text(made: Row) -> str:
-    """The report, within 80 columns."""
-    counts, data, settings, found = made["counts"], made["data"], made["settings"], made["correlation"]
+def facts(made: Row) -> list[str]:
+    """What was asked and what came of it, a line each."""
+    counts, data, settings = made["counts"], made["data"], made["settings"]
     under = made.get("graded_under") or []
-    r = found["r"]
-    over = plural(found["n"], "task")
-    said = (
-        f"{r:+.2f} [{found['interval'][0]:+.2f}, {found['interval'][1]:+.2f}] over {over} (published: -0.19 over 371)"
-        if r is not None
-        else f"not estimable ({over} with a wrong attempt, or one value for all, or all on one line)"
-    )
     outcomes = ", ".join(f"{name.replace('_', ' ')} {n:,}" for name, n in counts["outcomes"].items())
-    lines = [
+    return [
         f"text-to-SQL, {settings['model']}: {plural(counts['tasks'], 'question')} of {data['source']}, "
         f"{plural(settings['base_samples'], 'sample')} each",
         *([f"{counts['unfinished']:,} more are not finished and not counted"] if counts["unfinished"] else []),
         *([f"{counts['refused']:,} are not counted, since the server refuses them"] if counts["refused"] else []),
-        *left_out_lines(data),
+        left_out_line(data),
         *([f"attempts were graded under {' and under '.join(under)}"] if len(under) > 1 else []),
         f"{counts['all_fail']:,} all-fail ({counts['near_miss']:,} of them near-miss: some sample has a right cell), "
         f"{counts['mixed']:,} with both outcomes, {counts['all_pass']:,} all-pass",
         f"{plural(counts['attempts'], 'sample')}: {outcomes}; {counts['truncated']:,} cut off at "
         f"{settings['max_tokens']:,} tokens",
     ]
-    out = [line for one in lines for line in textwrap.wrap(one, 80)]
+
+
+def correlated(found: Row) -> str:
+    """The correlation in a sentence."""
+    r, over = found["r"], plural(found["n"], "task")
+    said = (
+        f"{r:+.2f} [{found['interval'][0]:+.2f}, {found['interval'][1]:+.2f}] over {over} (published: -0.19 over 371)"
+        if r is not None
+        else f"not estimable ({over} with a wrong attempt, or one value for all, or all on one line)"
+    )
+    return f"mean cell F1 of a task's wrong samples against its pass rate, r {said}"
+
+
+def text(made: Row) -> str:
+    """The report, within 80 columns."""
+    out = [line for one in facts(made) for line in textwrap.wrap(one, 80)]
     for name, title in (("fitness", "cell F1, all samples"), ("mixed", "tasks with both")):
         out += ["", *bucket_table(title, made[name], "samples that match", "sample")]
     out += ["", *areas(made["fitness"]), ""]
-    out += textwrap.wrap(f"mean cell F1 of a task's wrong samples against its pass rate, r {said}", 80)
+    out += textwrap.wrap(correlated(made["correlation"]), 80)
     return "\n".join([*out, "", *textwrap.wrap(hill_line("fitness", made["fitness"]), 80)])
 
 
 def tell(args: Args, folder: Folder) -> None:
-    """calibration.json, its plot, and the report."""
-    made = calibration(folder.config_of(COMMAND), folder.attempts())
+    """calibration.json, its plot, the report, the page and the rows, from what is on disk and nothing else."""
+    config = folder.config_of(COMMAND)
+    made, cards = calibration(config, folder.attempts()), list(folder.cards())
     folder.write_json("calibration.json", made)
     told = text(made)
     say(dumps(made, indent=1) if args.json else told)
+    rows = passing(config, cards, folder.attempts())
+    folder.write("passing.jsonl", rows)
+    with busy("making the page"):
+        said = [*facts(made), correlated(made["correlation"])]
+        folder.write("report.html", queries_page(made, PANELS, said, cards, folder.attempts(), folder.checks()))
     note_unreadable(folder)
     show_curves(folder, plot(made, PANELS), told, is_report=True)
+    point_at(folder.path / "report.html", "the report as a page")
+    point_at(folder.path / "passing.jsonl", plural(rows.count("\n"), "training row"))
 
 
 def main(argv: list[str] | None = None) -> int:

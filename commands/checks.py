@@ -42,8 +42,10 @@ class Checks:
         names = {"task_id": task.id, "task_sha": task.digest, "program": program_of(code)}
         row = {**names, "tests": f"{self.kind}/{part}/{asked}", "rules": rules}
         if (held := self._rows.get(self._key(row))) is None:
-            held = {**row, **await work()}
-            self.log.append(CHECKS, held)
-            self._rows[self._key(row)] = held
-            self.made += 1
+            made = await work()
+            if (held := self._rows.get(self._key(row))) is None:  # nobody else was at it meanwhile
+                held = {**row, **made}
+                self.log.append(CHECKS, held)
+                self._rows[self._key(row)] = held
+                self.made += 1
         return held

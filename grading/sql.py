@@ -245,7 +245,7 @@ class Bench:
             return Gold([], FAILS, results[0].error)
         full = [(query, rows) for query, rows in ran if rows]
         if not full:
-            return Gold([Answer(rows, None) for _, rows in ran], EMPTY)
+            return Gold([Answer(rows, None, query) for query, rows in ran], EMPTY)
         answers = [await self._answer(database, query, rows) for query, rows in full]
         flags = {answer for answer in answers if isinstance(answer, str)}
         known = [answer for answer in answers if isinstance(answer, Answer)]
@@ -262,7 +262,7 @@ class Bench:
         blocks = [(i, i + 1) for i in range(len(rows))] if form.ordered else None
         if form.ordered and varied.up is not None and varied.down is not None:
             blocks = tied(varied.up, varied.down)
-        answer = Answer(rows, blocks)
+        answer = Answer(rows, blocks, query)
         others = [other for other in (varied.up, varied.down, *varied.others) if other is not None]
         settled = await asyncio.to_thread(lambda: all(matches(answer, other) for other in others))
         return answer if settled else OPEN

@@ -3,6 +3,7 @@
     matches(answer, rows)    exact match: the same rows; where the gold query orders them, tie by tie in the same places
     same_rows(gold, rows)    the same rows, in whatever order
     cell_f1(gold, rows)      2 x shared / all cells, wherever they stand
+    paired(gold, rows)       which cells those are, for a reader
     tied(up, down)           the stretches of rows that tie
 
 NULL equals NULL alone, and text is never a number. Two numbers are one when they are close, which is not passed on: 0
@@ -33,6 +34,7 @@ class Answer(NamedTuple):
 
     rows: list[Row]
     blocks: list[tuple[int, int]] | None
+    query: str = ""
 
 
 def tied(up: list[Row], down: list[Row]) -> list[tuple[int, int]]:
@@ -132,6 +134,44 @@ def cell_f1(gold: Sequence[Row], rows: Sequence[Row]) -> float:
     others = [Counter(value for value in side if not _is_number(value)) for side in sides]
     shared = (others[0] & others[1]).total() + _pairs(ours, theirs)
     return 2 * shared / (len(sides[0]) + len(sides[1]))
+
+
+def paired(gold: Sequence[Row], rows: Sequence[Row]) -> tuple[bytearray, bytearray]:
+    """For each side a byte a cell, row by row: 1 where cell_f1 has found it a partner.
+
+    Of equal cells those that stand in the same place on both sides come first.
+    """
+    sides = [[value for row in side for value in row] for side in (gold, rows)]
+    found = bytearray(len(sides[0])), bytearray(len(sides[1]))
+    alike = bytes(_is_same(a, b) for a, b in zip(*sides, strict=False))  # a place is one, where the rows are as wide
+    if not gold or not rows or len(gold[0]) != len(rows[0]):
+        alike = b""
+
+    def first(i: int) -> bool:
+        return not (i < len(alike) and alike[i])
+
+    orders: list[list[int]] = []
+    for side in sides:
+        places = [i for i, value in enumerate(side) if _is_number(value)]
+        orders.append(sorted(places, key=lambda i, side=side: (side[i], first(i))))  # type: ignore[misc]
+    i = j = 0
+    while i < len(orders[0]) and j < len(orders[1]):
+        a, b = sides[0][orders[0][i]], sides[1][orders[1][j]]
+        if _is_same(a, b):
+            found[0][orders[0][i]] = found[1][orders[1][j]] = 1
+            i, j = i + 1, j + 1
+        elif a < b:  # type: ignore[operator]
+            i += 1
+        else:
+            j += 1
+    counts = [Counter(value for value in side if not _is_number(value)) for side in sides]
+    for side, marks in zip(sides, found, strict=True):
+        left = counts[0] & counts[1]
+        for at in sorted((at for at, value in enumerate(side) if not _is_number(value)), key=first):
+            if left[side[at]] > 0:
+                left[side[at]] -= 1
+                marks[at] = 1
+    return found
 
 
 def _pairs(ours: list[float], theirs: list[float]) -> int:

@@ -29,6 +29,13 @@ USES = {
     "verl-sft": "supervised fine-tuning with verl (data.messages_key=messages)",
     "verl-rl": "reinforcement learning with verl, with the tests as ground truth",
 }
+MADE = {
+    "python": "Each task was asked several times with the bare prompt. Tasks that the whole group failed were asked "
+    "again, by fresh draws and by particles that see their own best program and others' (the arms). Every program ran "
+    "in a sandbox; a pass is every visible and every hidden test, which is not a proof.",
+    "sql": "Each question was asked several times with the same prompt, its tables and their first rows. Every query "
+    "ran in a sandbox; a pass has the rows of a gold query on one database, which is not a proof.",
+}
 OFF_POLICY = (
     "`on_policy: false` marks a program whose model had another program in its prompt, while the row has the bare "
     "prompt: it is off-policy for that prompt. Every program stands in a code fence and not in the tokens that were "
@@ -53,7 +60,7 @@ def card(name: str, choice: Choice, counts: Mapping[str, int]) -> str:
         "- text-generation",
         "tags:",
         "- code",
-        "- python",
+        *dict.fromkeys(f"- {run.language}" for run in choice.runs),
         "- swarm-rescue",
     ]
     if trainer := {"trl": "trl", "grpo": "trl", "pairs": "dpo", "verl-sft": "verl", "verl-rl": "verl"}.get(name):
@@ -92,12 +99,9 @@ def _body(name: str, choice: Choice, counts: Mapping[str, int]) -> list[str]:
             "The rows hold the hidden tests of their tasks, for the reward: keep them out of prompts.",
             "",
         ]
-    lines += [
-        "## How it was made", "",
-        "Each task was asked several times with the bare prompt. Tasks that the whole group failed were asked again, "
-        "by fresh draws and by particles that see their own best program and others' (the arms). Every program ran in "
-        "a sandbox; a pass is every visible and every hidden test, which is not a proof.", "",
-    ]  # fmt: skip
+    lines += ["## How it was made", ""]
+    for language in dict.fromkeys(run.language for run in choice.runs):
+        lines += [MADE[language], ""]
     return lines
 
 

@@ -1,6 +1,7 @@
 """Every column of every training row: its name, its type, what it holds. docs/rows.md is made of this file.
 
     Rescue                                  a line of rescued.jsonl, and of the format `rows`
+    Passing                                 a line of passing.jsonl
     Trl, Messages, Pair, VerlSft            a row a program (VerlSft: parquet)
     Difficulty, Grpo, VerlRl                a row a task (VerlRl: parquet)
     schema(Trl), features(Trl)              the same for Arrow, and for the head of a data set's card
@@ -55,6 +56,13 @@ class Rescue(_Published, Origin):
 
     completion: str  # final_text again, under the name that trainers read
     system: str  # the system prompt that went before the prompt; empty for none
+
+
+class Passing(Rescue):
+    """A line of passing.jsonl, of sql_calibrate.py: a query that matches, where the others say program."""
+
+    passes: int  # samples of its question that match
+    samples: int  # of its question that the server answered
 
 
 class Trl(Origin):

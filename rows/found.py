@@ -85,6 +85,12 @@ class Run:
         system = self.identity["system"]
         return Style(PLAIN.system if system is None else system, self.identity["no_comments"])
 
+    language = "python"  # of its fences
+
+    def prompt(self, task: Task) -> Prompt:
+        """The bare one: as a row has it."""
+        return bare(task.shown(), self.style)
+
     @property
     def about(self) -> tuple[str, str, str, str]:
         """Task set, revision, licence, model; empty for what is not known. Of a set of your own the name of its file,
@@ -129,8 +135,7 @@ class Program(NamedTuple):
 
     @property
     def prompt(self) -> Prompt:
-        """The bare one: as a row has it."""
-        return bare(self.task.shown(), self.run.style)
+        return self.run.prompt(self.task)
 
     @property
     def on_policy(self) -> bool:
@@ -152,7 +157,7 @@ class Program(NamedTuple):
 
     @property
     def text(self) -> str:
-        return fenced(self.code, "python")
+        return fenced(self.code, self.run.language)
 
     @property
     def checked(self) -> Verified:

@@ -140,11 +140,17 @@ def written(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def fit(ids: Sequence[str], pack: Callable[[str, int], str], size: int) -> tuple[dict[str, str], str]:
+def fit(
+    ids: Sequence[str],
+    pack: Callable[[str, int], str],
+    size: int,
+    texts: str = "Programs and prompts",
+    others: str = "python run.py --show prints those of the others",
+) -> tuple[dict[str, str], str]:
     """A chunk for each task within `size` bytes, and what had to give way, in words.
 
     pack: makes the chunk of a task with its texts cut after so many characters. Where the shortest cut is too long as
-    well, the tasks at the end of `ids` have none.
+    well, the tasks at the end of `ids` have none. texts: what is cut; others: where the rest is found.
     """
     chunks: dict[str, str] = {}
     for cut in CUTS:
@@ -156,13 +162,9 @@ def fit(ids: Sequence[str], pack: Callable[[str, int], str], size: int) -> tuple
                 break
             chunks[task_id] = chunk
         else:
-            said = (
-                ""
-                if cut == CUTS[0]
-                else f"Programs and prompts are cut after {cut:,} characters, to keep the page small."
-            )
+            said = "" if cut == CUTS[0] else f"{texts} are cut after {cut:,} characters, to keep the page small."
             return chunks, said
     return chunks, (
         f"The attempts of the first {len(chunks):,} tasks are in the page, cut after {CUTS[-1]:,} characters, to keep "
-        f"it small; python run.py --show prints those of the others."
+        f"it small; {others}."
     )

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from commands.settings import Config, Row, Settings
+from figures.hill import Curve
 from figures.plan import CONTROL
 from figures.regraded import graded
 from figures.replayed import rebuilt
@@ -34,6 +35,7 @@ from telling.words import plural, share, within
 
 FRAME = Path(__file__).with_name("page.html")
 SCRIPT = Path(__file__).with_name("page.js")
+CHUNKS = Path(__file__).with_name("chunks.js")  # before every script
 PAGE_BYTES = 7_900_000  # what the page may weigh; texts are cut to fit
 # The sections in their order: the link to each, and its heading; the frame holds that of the tasks.
 LINKS = {
@@ -77,10 +79,9 @@ def page(
         "cost": _cost(results),
     }
     there = {name: "\n".join(filter(None, inside)) for name, inside in parts.items() if inside}
-    frame, script = FRAME.read_text(encoding="utf-8"), SCRIPT.read_text(encoding="utf-8")
+    frame, script = FRAME.read_text(encoding="utf-8"), script_of(SCRIPT)
     fill = {
-        "csp": f"default-src 'none'; script-src '{_csp_hash(script)}'; style-src 'unsafe-inline'; "
-        "base-uri 'none'; form-action 'none'",
+        "csp": _policy(script),
         "title": html.escape(words.title(results)),
         "header": _header(results),
         "nav": _nav([*there, "tasks"]),
@@ -119,13 +120,17 @@ def simple_page(
     about: Sequence[str],
     drawn: Sequence[str],
     told: Sequence[tables.Table | None],
+    below: str = "",
+    script: str = "",
+    style: str = "",
 ) -> str:
-    """A page in the same dress, without tasks and without a script: an answer, plots, tables.
+    """A page in the same dress, without tasks: an answer, plots, tables.
 
-    said: paragraphs, the first of them the answer; about: quiet lines under it.
+    said: paragraphs, the first of them the answer; about: quiet lines under it. below: HTML at the end; script: the
+    only one that may run; style: beside that of the frame.
     """
     frame = FRAME.read_text(encoding="utf-8")
-    style = frame[frame.index("<style>") : frame.index("</style>") + len("</style>")]
+    dress = frame[frame.index("<style>") : frame.index("</style>")] + style + "</style>"
     answer, *rest = [*said, ""]
     body = [
         f'<header class="top"><h1>{html.escape(title)}</h1><p class="answer">{html.escape(answer)}</p>',
@@ -134,21 +139,29 @@ def simple_page(
         *map(_p, rest),
         *drawn,
         *map(_table, told),
+        below,
         "</main>",
+        f"<script>{script}</script>" if script else "",
     ]
-    csp = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     made = (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{csp}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{html.escape(title)}</title>\n{style}\n</head>\n<body>\n"
+        f"<title>{html.escape(title)}</title>\n{dress}\n</head>\n<body>\n"
     )
     return (made + "\n".join(filter(None, body)) + "\n</body>\n</html>\n").encode("utf-8", "replace").decode()
 
 
-def _csp_hash(script: str) -> str:
-    return "sha256-" + b64encode(sha256(script.encode()).digest()).decode()
+def script_of(path: Path) -> str:
+    """A page's script behind what all of them stand on."""
+    return CHUNKS.read_text(encoding="utf-8") + path.read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    """What a page may do: run its own script, and fetch nothing."""
+    runs = f"script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'; " if script else ""
+    return f"default-src 'none'; {runs}style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 # ── pieces ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -370,15 +383,22 @@ def _hill(calibration: Mapping[str, Any] | None) -> list[str]:
         )
         said = f"{counts['chosen']:,} programs of {plural(counts.get('tasks', 0), 'task')}: {calibration.get('tests')}."
         parts.append(_p(said + left, quiet=True))
+    scores = {"by_parent": "the parent's fitness", "judge": "the judge's answer"}
     for name, curve in curves.items():
-        word = html.escape(curve["verdict"].replace("_", " "))
-        parts += [
-            f"<h3>{html.escape(words.CURVES[name])}?</h3>" if name != "fitness" else "",
-            f'<p><span class="word">{word}</span>: {html.escape(curve["why"])}.</p>',
-            plots.hill(name, curve),
-            _numbers(tables.buckets(curve), tables.areas(curve)),
-        ]
+        heading = f"{words.CURVES[name]}?" if name != "fitness" else ""
+        parts += curve_parts(heading, scores.get(name, "fitness"), curve)
     return parts
+
+
+def curve_parts(heading: str, score: str, curve: Curve, noun: str = "program") -> list[str]:
+    """A calibration's curve: its verdict, its picture, its numbers. score, noun: what predicts a pass, and of what."""
+    word = html.escape(curve["verdict"].replace("_", " "))
+    return [
+        f"<h3>{html.escape(heading)}</h3>" if heading else "",
+        f'<p><span class="word">{word}</span>: {html.escape(curve["why"])}.</p>',
+        plots.hill(score, curve, noun),
+        _numbers(tables.buckets(curve, noun), tables.areas(curve)),
+    ]
 
 
 def _outcomes(r: Results) -> list[str]:

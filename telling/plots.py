@@ -389,12 +389,12 @@ def training_set(r: Results) -> str:
     return plot.svg()
 
 
-def hill(name: str, curve: Curve) -> str:
-    what = {"by_parent": "the parent's fitness", "judge": "the judge's answer"}.get(name, "fitness")
+def hill(what: str, curve: Curve, noun: str = "program") -> str:
+    """what: the score; noun: what has it."""
     plot = canvas(f"Pass rate by bucket of {what}, with {CONFIDENCE} intervals", 2.7)
     (axis,) = plot.axes
     buckets(axis, curve["table"], ACCENT, MUTED)
-    axis.set_xlabel(f"{what}, and programs in the bucket")
+    axis.set_xlabel(f"{what}, and {noun}s in the bucket")
     return plot.svg()
 
 

@@ -495,15 +495,15 @@ def by_tag(r: Results) -> list[Table | None]:
     return made
 
 
-def buckets(curve: Curve) -> Table | None:
-    """A calibration's curve."""
+def buckets(curve: Curve, noun: str = "program") -> Table | None:
+    """A calibration's curve. noun: what has the score."""
     rows = [
         [row["bucket"], row["n"], row["passed"], estimate(row["rate"], [row["lo"], row["hi"]])]
         if row["n"]
-        else [row["bucket"], 0, "", "no program here"]
+        else [row["bucket"], 0, "", f"no {noun} here"]
         for row in curve["table"]
     ]
-    head: Head = ["bucket", "programs", "passes", Column("rate", "estimate")]
+    head: Head = ["bucket", f"{noun}s", "passes", Column("rate", "estimate")]
     return table(f"Pass rate, points [{CONFIDENCE} interval]", head, rows)
 
 

@@ -143,8 +143,13 @@ FILES = {
     "results.json": (RESULTS, "Results"),
     "attempts.jsonl": (Types(ROOT / "swarm.py"), "Attempt"),
     "rescued.jsonl": (Types(ROOT / "rows" / "columns.py"), "Rescue"),
+    "passing.jsonl": (Types(ROOT / "rows" / "columns.py"), "Passing"),
 }
-LINES = {"attempts.jsonl": "A line an attempt.", "rescued.jsonl": "A line a distinct passing program of the arms."}
+LINES = {
+    "attempts.jsonl": "A line an attempt.",
+    "rescued.jsonl": "A line a distinct passing program of the arms.",
+    "passing.jsonl": "A line a distinct query that matches, of `sql_calibrate.py`, where the others say program.",
+}
 
 
 def keys_of(file: str) -> list[Key]:

@@ -8,6 +8,7 @@
     python run.py --plan ...                         what it would ask and cost, probe included, then stop
     python run.py --reuse                            the report again from out/, no calls
     python run.py --show TASK [SLOT]                 one task or attempt: prompt as sent, program, tests
+    python run.py --watch                            from a second terminal: how the run in out/ is doing
 
 A base group of 8 samples a task finds the tasks that a group throws away. Each of them gets 24 more samples in every
 arm: resample (fresh draws), solo (particles that refine their own best), ring (and see the better of two neighbours),
@@ -54,7 +55,9 @@ from commands.rollouts import Given, known, unknown
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
 from commands.settings import Config, Data, Identity, Plan, Row, Spread, task_seed, values_of
 from commands.show import show
+from commands.track import tracked, tracker
 from commands.verify import verify
+from commands.watch import watch
 from endpoint import Policy, Probe, Record
 from faults import DONE, RecordsError, TaskError
 from figures.plan import make_plan
@@ -204,7 +207,7 @@ def make(args: Args, folder: Folder) -> int:
     data = survey(args)
     if args.plan:
         return plan_only(args, data, folder)
-    with opened(args.out, args.fresh) as log:
+    with opened(args.out, args.fresh) as log, tracked(args.out, args.track):
         args.audited.keep(log)
         if old and log.begun:
             hold(args.arms, old, log.path, log.attempts())
@@ -279,6 +282,8 @@ def main(argv: list[str] | None = None) -> int:
 
     def work() -> int:
         code = DONE
+        if args.watch:
+            return watch(folder, tracker(args.track))
         if args.show:
             show(folder, args.show)
             return code

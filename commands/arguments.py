@@ -18,6 +18,7 @@ from commands.predictions import predictions
 from commands.rollouts import rollouts
 from commands.settings import Asking, Identity, Plan, Spread, flag, setting
 from commands.shards import Part
+from commands.track import is_there
 from figures.plan import wants_full_budget
 
 
@@ -37,6 +38,9 @@ class Args(Identity, Plan, Spread, Asking):
     show: list[str] | None = setting(None, "print a task's attempts, or one of them with its prompt as it was sent (a "
                                      "slot is star/0/2/5: arm/re-run/round/particle), and stop", nargs="+",
                                      metavar=("TASK", "SLOT"))  # fmt: skip
+    watch: bool = setting(False, "follow the run that goes on in the folder, without disturbing it")
+    track: str | None = setting(None, "its figures for trackio, in a process beside it; off by default",
+                                metavar="PROJECT")  # fmt: skip
     json: bool = setting(False, "print results.json instead of the report")
     verbose: bool = setting(False, "requests on stderr, never a header")
 
@@ -62,10 +66,16 @@ def settings(parser: Flags[Args], argv: list[str] | None) -> Args:
     args.out = args.out or Path("out-dry" if args.dry_run else "out")
     if args.full_budget is None and not (args.reuse or args.regrade):
         args.full_budget = wants_full_budget(args.tasks, args.as_published)
-    instead = [flag(name) for name in ("reuse", "regrade", "plan", "show") if getattr(args, name)]  # of making the run
+    others = ("reuse", "regrade", "plan", "show", "watch")
+    instead = [flag(name) for name in others if getattr(args, name)]  # of making the run
     chosen = [*instead, "--fresh"] if args.fresh else instead
     if instead and len(chosen) > 1:
         parser.error(f"{' and '.join(chosen)} exclude each other: give one")
+    if args.track is not None:
+        if other := next((way for way in instead if way != "--watch"), None):
+            parser.error(f"{other} makes nothing to track: leave --track out")
+        if not args.track.strip() or not is_there():
+            parser.error("--track takes the name of a project, and trackio: pip install '.[track]'")
     if args.show and len(args.show) > 2:
         parser.error("--show takes a task and, if you like, one slot of it")
     if args.noise_runs and "resample" not in args.arms:

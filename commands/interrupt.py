@@ -27,14 +27,19 @@ if TYPE_CHECKING:
 INTERRUPTED = 130  # as in faults.py, which takes 5 too
 
 
-def at_once() -> None:
-    """From here on Ctrl-C is one line and the end."""
+def at_once(says: str = "") -> None:
+    """From here on Ctrl-C is one line and the end. says: in place of how to go on, of a command that writes nothing."""
+    _SAYS[:] = [says] * bool(says)
     signal(SIGINT, _end)
+
+
+_SAYS: list[str] = []
 
 
 def _end(number: int, frame: object) -> NoReturn:
     again = "the same command goes on" + (", without --fresh" if "--fresh" in sys.argv else "")
-    line = f"{sys.argv[0].rsplit('/')[-1]}: interrupted; what was written stays, and {again}\n"
+    says = _SAYS[0] if _SAYS else f"interrupted; what was written stays, and {again}"
+    line = f"{sys.argv[0].rsplit('/')[-1]}: {says}\n"
     try:  # print may be under way; on a terminal a bar, or ^C
         os.write(2, ("\n" * os.isatty(2) + line).encode("utf-8", "replace"))
     finally:

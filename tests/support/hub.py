@@ -11,6 +11,8 @@ By hand, with the revisions that are pinned (a folder stands for all files in it
         google-research-datasets/mbpp full=FOLDER
     HF_ENDPOINT=http://127.0.0.1:8766 HF_HOME=$(mktemp -d) python run.py --tasks mbpp-bundle --plan
 
+A slow one waits `pause` seconds before each answer, and sends a file at `speed` bytes a second.
+
 It also takes what is pushed: a data set is created at its first push, and `pushed` holds its files. A hub with
 `refuses` answers each push with that status.
 
@@ -25,6 +27,7 @@ import contextlib
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from hashlib import sha1, sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -53,6 +56,7 @@ class Hub(ThreadingHTTPServer):
         self.pushed: dict[str, bytes] = {}  # file of a data set, "NAME/FILE" -> what it holds
         self.tokens: set[str | None] = set()  # that pushes came with
         self.refuses: int | None = None
+        self.pause, self.speed = 0.0, 0  # seconds; bytes a second, 0: all at once
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
 
@@ -118,6 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
     def answer(self, body: bool) -> None:
         path = unquote(urlsplit(self.path).path)
         self.server.requests.append(f"{self.command} {path}")
+        time.sleep(self.server.pause)
         name = next((name for name in self.server.repos if f"/datasets/{name}/" in f"{path}/"), None)
         if name is None and self.server.private:
             return self.pushed(path, body)
@@ -163,8 +168,10 @@ class _Handler(BaseHTTPRequestHandler):
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         self.end_headers()
-        if body:
-            self.wfile.write(content[start:])
+        step = self.server.speed // 10 or len(content) or 1
+        for at in range(start, len(content), step) if body else ():
+            self.wfile.write(content[at : at + step])
+            time.sleep(0.1 * bool(self.server.speed))
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet: who wants to know reads `requests`."""

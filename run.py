@@ -57,7 +57,7 @@ from commands.settings import Config, Data, Identity, Plan, Row, Spread, task_se
 from commands.show import show
 from commands.track import tracked, tracker
 from commands.verify import verify
-from commands.watch import watch
+from commands.watch import watching
 from endpoint import Policy, Probe, Record
 from faults import DONE, RecordsError, TaskError
 from figures.plan import make_plan
@@ -283,7 +283,7 @@ def main(argv: list[str] | None = None) -> int:
     def work() -> int:
         code = DONE
         if args.watch:
-            return watch(folder, tracker(args.track))
+            return watching(folder, tracker(args.track))
         if args.show:
             show(folder, args.show)
             return code

@@ -1,7 +1,7 @@
 """run.py --track PROJECT: a run's figures for trackio, which keeps them on this machine and needs no account.
 
     with tracked(out, project): ...     beside a run
-    watch(folder, tracker(project))     beside --watch, for a run that began without
+    watching(folder, tracker(project))  beside --watch, for a run that began without
     trackio show --project PROJECT      what a user types to see them
 
 A tracker has threads, a database and sometimes a network behind it, so it is never loaded into a run: a process of its

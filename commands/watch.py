@@ -1,6 +1,6 @@
 """run.py --watch: a run folder followed from a second terminal, without disturbing the run.
 
-    code = watch(folder)                until the run ends: its exit code, or 137 where it was killed
+    code = watching(folder)             until the run ends: its exit code, or 137 where it was killed
     for look in follow(folder): ...     the same for whoever shows nothing (commands/track.py)
 
 It takes no lock and writes nothing into the folder, and of a file that grows it reads what is new. Who writes there is
@@ -231,7 +231,7 @@ def follow(folder: Folder) -> Iterator[Look]:
         time.sleep(max(EVERY, (time.monotonic() - began) * (1 / SHARE - 1)))
 
 
-def watch(folder: Folder, also: Callable[[Path, Look], None] | None = None) -> int:
+def watching(folder: Folder, also: Callable[[Path, Look], None] | None = None) -> int:
     """Show a run until it ends: its exit code. also: who else is told of each look."""
     interrupt.at_once("no longer watched; the run goes on as it was")
     _await(folder)

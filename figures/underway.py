@@ -20,6 +20,7 @@ import numpy as np
 
 from commands.settings import Config, Row, Settings
 from figures.audited import PASSABLE
+from figures.compared import is_late
 from figures.counted import incomplete, unfinished
 from figures.regraded import graded
 from figures.results import Watch
@@ -136,6 +137,7 @@ class Underway:
     reruns: list[SoFar]  # of the control
     watched: Watch
     owes: bool  # whether the base group or an arm owes an attempt
+    is_late: bool  # whether the plan has no verdict: something is owed, by another shard too
     stops: bool  # whether an arm stops at its first pass
 
     @property
@@ -151,8 +153,9 @@ def underway(seen: Seen) -> Underway:
     attempts = graded(seen.attempts.values(), seen.checks, seen.config)
     table = tabulate(attempts, seen.config, seen.cards.values(), plan=seen.plan, audit=seen.audit)
     due, c = Settings.of(seen.config), table.columns
-    data = seen.config.get("data") or {}
-    asked = max(int(data.get("asked") or 0), len(table.tasks))
+    shard = seen.config.get("shard")  # of a run in parts its own tasks alone
+    planned = shard["tasks"] if shard else (seen.config.get("data") or {}).get("asked") or 0
+    asked = max(planned, len(table.tasks))
     pace, over = _pace(seen, c.time)
     return Underway(
         attempts=len(seen.attempts),
@@ -169,6 +172,7 @@ def underway(seen: Seen) -> Underway:
         reruns=[_so_far(table, play) for play in table.reruns],
         watched=watched(table),
         owes=unfinished(incomplete(table)) or len(table.tasks) < asked,
+        is_late=is_late(table),
         stops=not due.full_budget,
     )
 

@@ -156,4 +156,4 @@ def _arms(now: Underway) -> Table | None:
 
 def _as_results(now: Underway) -> Results:
     """As much of results.json as the sentence needs."""
-    return cast(Results, {"watched": now.watched, "verdict": {"planned": not now.owes}})
+    return cast(Results, {"watched": now.watched, "verdict": {"planned": not now.is_late}})

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 import records
-from commands import track, watch
+from commands import console, track, watch
 from commands.interrupt import INTERRUPTED
 from commands.track import Tracking, about
 from commands.watch import KILLED, LOCKS, Course, Followed, Look, Tail, owner
@@ -127,6 +127,14 @@ def test_at_the_start_what_is_left_is_the_plan() -> None:
     seen = Seen()
     seen.settle(*held)
     assert underway(seen).most == held[1]["calls"]["largest"]
+
+
+def test_of_a_shard_its_own_tasks_are_left_and_there_is_no_verdict_by_the_plan() -> None:
+    held, plan = settings(7)
+    made = [a for task in names(2) for a in base(task, passes=1)]
+    seen = read(({**held, "shard": {"number": 1, "of": 3, "tasks": 2, "order": ""}}, plan), made, 2)
+    now = underway(seen)
+    assert (now.asked, now.most, now.owes, now.is_late) == (2, 16, False, True)
 
 
 def test_of_an_audit_only_passable_tasks_are_left_to_the_arms() -> None:
@@ -359,31 +367,32 @@ def test_a_finished_run_is_told_and_its_folder_only_read(
     made = run(names(3), {arm: {"t0001": 0} for arm in ("resample", "solo", "ring", "star")})
     out = lay(tmp_path / "out", made, *STARTED, DONE)
     before = fingerprint(out)
-    assert watch.watch(Folder(out)) == 0
+    assert watch.watching(Folder(out)) == 0
     said = capsys.readouterr()
     assert "ended: done" in said.out and "--reuse" in said.err and "of at most" in said.out
     results = measure(made, Folder(out).config, Folder(out).rows("tasks.jsonl"), plan=Folder(out).plan)
     (out / "results.json").write_text(json.dumps(results))
     before = fingerprint(out)
     os.chmod(out, 0o500)
-    assert watch.watch(Folder(out)) == 0
+    assert watch.watching(Folder(out)) == 0
     os.chmod(out, 0o700)
+    console.leave_off()
     said = capsys.readouterr()
     assert " ".join(results["verdict"]["sentence"].split()) in " ".join(said.out.split())
     assert "report.html" in said.err and fingerprint(out) == before
     results["tokens"]["prompt"] += 1  # a report of other attempts is not this one's
     (out / "results.json").write_text(json.dumps(results))
-    watch.watch(Folder(out))
+    watch.watching(Folder(out))
     assert results["verdict"]["sentence"][:40] not in capsys.readouterr().out
 
 
 def test_how_it_ended_is_the_exit_code(tmp_path: Path, at_once: None, capsys: pytest.CaptureFixture[str]) -> None:
     out = lay(tmp_path / "limit", base("t0000"), *STARTED, {**DONE, "code": 3})
-    assert watch.watch(Folder(out)) == 3 and "a limit was reached" in capsys.readouterr().out
+    assert watch.watching(Folder(out)) == 3 and "a limit was reached" in capsys.readouterr().out
     out = lay(tmp_path / "killed", base("t0000"), *STARTED)
     for path in out.iterdir():
         os.utime(path, (time.time() - 1000,) * 2)
-    assert watch.watch(Folder(out)) == KILLED
+    assert watch.watching(Folder(out)) == KILLED
     assert "no line for 16.7 min" in " ".join(capsys.readouterr().out.split())
 
 
@@ -394,14 +403,14 @@ def test_a_folder_that_is_not_there_is_waited_for_and_one_of_something_else_is_n
     monkeypatch.setattr(watch, "time", SimpleNamespace(
         sleep=lambda seconds: lay(out, base("t0000"), *STARTED, DONE), monotonic=time.monotonic, time=time.time
     ))  # fmt: skip
-    assert watch.watch(Folder(out)) == 0
+    assert watch.watching(Folder(out)) == 0
     assert f"no run has begun in {out} yet: waiting for one" in capsys.readouterr().err
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("")
     with pytest.raises(RecordsError, match="holds files, and no run"):
-        watch.watch(Folder(tmp_path / "other"))
+        watch.watching(Folder(tmp_path / "other"))
     with pytest.raises(RecordsError, match="is a file, not a folder"):
-        watch.watch(Folder(tmp_path / "other" / "notes.txt"))
+        watch.watching(Folder(tmp_path / "other" / "notes.txt"))
 
 
 # ── a tracker ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,9 +12,8 @@ Left out: reading the folder (commands/watch.py), words (telling/underway.py).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from figures.compared import is_late
 from figures.counted import incomplete, unfinished
 from figures.regraded import graded
 from figures.results import Watch
-from figures.table import Play, Table, tabulate
+from figures.table import Floats, Play, Table, tabulate
 from figures.watched import watched
 from swarm import Attempt, Slot
 
@@ -89,7 +88,7 @@ class Seen:
         if self.start:
             self.start.checks += 1
 
-    def event(self, row: Mapping[str, Any]) -> None:
+    def event(self, row: Row) -> None:
         name, time = str(row["event"]), float(row.get("time") or 0.0)
         self.clock = max(self.clock, time)
         self.counts[name] += 1
@@ -182,7 +181,7 @@ def _so_far(table: Table, play: Play) -> SoFar:
     return SoFar(int(use.sum()), int(play.rescued[use].sum()))
 
 
-def _pace(seen: Seen, times: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float | None, float]:
+def _pace(seen: Seen, times: Floats) -> tuple[float | None, float]:
     """Attempts a second until the folder's clock, and the seconds: of the last start, and of it the last minutes."""
     first = seen.start.first if seen.start else None
     if first is None:

@@ -206,13 +206,19 @@ def row(name: str, words: Sequence[dict[str, str]]) -> None:
     print(f"{name:<52} {cells}   {some[0]:6.3f} {some[1]:6.3f}", flush=True)
 
 
-def table(rng: np.random.Generator, runs: int, sizes: Sequence[int], noise_runs: Sequence[int], rows: str) -> None:
+def stream(*what: object) -> np.random.Generator:
+    """Draws of a row alone, so that it says the same by itself as among all rows."""
+    return np.random.default_rng([11, *repr(what).encode()])
+
+
+def table(runs: int, sizes: Sequence[int], noise_runs: Sequence[int], rows: str) -> None:
     for n in sizes:
         for noise in noise_runs:
             print(f"\n{n} all-fail tasks, {noise} noise runs: star {', '.join(stats.VERDICTS)}; any better, any worse")
             for name, truth in TRUTHS.items():
                 if rows not in name:
                     continue
+                rng = stream("table", name, n, noise)
                 p = truths.all_fail(rng, runs, n)
                 others = [beside(rng, n) for _ in range(runs)]
                 margins = np.array([margin_by(each, n) for each in others])
@@ -225,17 +231,17 @@ def table(rng: np.random.Generator, runs: int, sizes: Sequence[int], noise_runs:
                     assert laid_out(each) == said, (laid_out(each), said)
                 row(name, words)
             for rate in HARD if rows in "star finds nothing" else ():
-                tables = []
+                tables, rng = [], stream("hard", rate, n, noise)
                 for _ in range(runs):
                     hits = [rng.random(n) < chance for chance in (rate, rate, rate, 0.0)]
                     tables.append(drawn(hits, [rng.random(n) < rate for _ in range(noise)], beside(rng, n)))
                 row(f"star finds nothing, resample {rate:.0%}", [judged(each) for each in tables])
 
 
-def seeds(rng: np.random.Generator, runs: int, rows: str, tasks: int = 275) -> None:
+def seeds(runs: int, rows: str, tasks: int = 275) -> None:
     """Two runs of other draws on the same tasks, each with its own base group and so its own all-fail tasks."""
 
-    def one(seed: int, p: Chances, star: Chances) -> dict[str, Any]:
+    def one(rng: np.random.Generator, seed: int, p: Chances, star: Chances) -> dict[str, Any]:
         passes = rng.binomial(GROUP, p)
         fail = np.flatnonzero(passes == 0)
         hits = [rng.random(len(fail)) < chance[fail] for chance in (_same(p), _same(p), _same(p), star)]
@@ -264,12 +270,13 @@ def seeds(rng: np.random.Generator, runs: int, rows: str, tasks: int = 275) -> N
     }.items():
         if rows not in name:
             continue
+        rng = stream("seeds", name, tasks)
         words: list[dict[str, str]] = []
         alone: list[dict[str, str]] = []
         covered: list[bool] = []
         for _ in range(runs):
             p = rng.beta(truths.A, truths.B, size=tasks)
-            pair = {str(seed): one(seed, p, star(p)) for seed in (0, 1)}
+            pair = {str(seed): one(rng, seed, p, star(p)) for seed in (0, 1)}
             together = pool.pool(pair)
             assert together["planned"]
             words.append({arm: found["verdict"] for arm, found in together["arms"].items()})
@@ -308,7 +315,7 @@ def full_budgets(
     }
 
 
-def copies(rng: np.random.Generator, runs: int, n: int = 174) -> None:
+def copies(runs: int, n: int = 174) -> None:
     """What metrics make of copies and of a true advantage: star better, worse, at Holm's first step over three arms."""
     print(f"\n{n} all-fail tasks, full budgets: star better, worse at a level of .05 / 3")
     for name, how in {
@@ -318,6 +325,7 @@ def copies(rng: np.random.Generator, runs: int, n: int = 174) -> None:
         "odds x 3 from the second round on": (3.0, 0.0, 0.0),
     }.items():
         told: dict[str, list[int]] = {}
+        rng = stream("copies", name, n)
         for p in truths.all_fail(rng, runs, n):
             control, star = full_budgets(rng, p, 1.0, 0.0, 0.0), full_budgets(rng, p, *how)
             for metric, a in control.items():
@@ -374,14 +382,13 @@ def main() -> None:
     parser.add_argument("--only", default="table,seeds,copies,coverage")
     args = parser.parse_args()
     sizes, parts = [int(n) for n in args.sizes.split(",")], args.only.split(",")
-    rng = np.random.default_rng(11)
     memoized()
     if "table" in parts:
-        table(rng, args.runs, sizes, [int(n) for n in args.noise_runs.split(",")], args.rows)
+        table(args.runs, sizes, [int(n) for n in args.noise_runs.split(",")], args.rows)
     if "seeds" in parts:
-        seeds(rng, args.runs, args.rows)
+        seeds(args.runs, args.rows)
     if "copies" in parts:
-        copies(rng, args.runs)
+        copies(args.runs)
     if "coverage" in parts:
         coverage()
 

@@ -108,6 +108,19 @@ def wilson(k: Array, n: Array, z: float) -> tuple[Array, Array]:
     return np.where(k == 0, 0.0, np.maximum(middle - half, 0)), np.where(k == n, 1.0, np.minimum(middle + half, 1))
 
 
+def mean_share_ci(share: Array, spread: Array, n: float, z: float) -> tuple[Array, Array]:
+    """Of the mean over n tasks of shares, numbers in [0, 1] with this mean and variance (divided by n).
+
+    Wilson's interval for as many tasks as would spread so if each were 0 or 1. Half a pass and half a failure by whole
+    tasks are added to what they spread: where a task or two hold all passes, nobody knows how the others would. Values
+    of 0 and 1 alone have Wilson's interval as it is. Coverage of the nominal 95%, of a pass in 1 to 20 of 24 draws: 94
+    to 96% from 60 tasks on, more where fewer than three passes are expected (docs/statistics.md).
+    """
+    most = n * share * (1 - share)
+    worth = np.array(n * (most + 0.5) / (np.minimum(n * spread, most) + 0.5))
+    return wilson(share * worth, worth, z)
+
+
 def proportion_ci(count: ArrayLike, nobs: ArrayLike, level: float = 0.95, method: str = "wilson") -> Interval:
     """Confidence interval for a share: count successes in nobs independent tries.
 

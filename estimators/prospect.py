@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from estimators.betabinomial import BetaBinomial, at_bound, fit
-from estimators.parts import Array, inside, normal_quantile, whole, wilson
+from estimators.parts import Array, inside, mean_share_ci, normal_quantile, whole
 
 RESAMPLES = 499
 LEAST = 1e-4  # a share is taken for no less, and 1 less it, on the scale of log odds
@@ -95,7 +95,7 @@ def _prospect(histogram: tuple[float, ...], draws: int, level: float) -> Prospec
 
 
 def _observed(h: Array, z: float) -> tuple[Array, Array]:
-    """pass@1 to pass@G, and Wilson's interval (2, G) of as many tasks as would spread so little if they were 0 or 1."""
+    """pass@1 to pass@G, and their interval (2, G)."""
     group, n = h.size - 1, h.sum()
     c, k = np.arange(group + 1)[:, None, None], np.arange(1, group + 1)[None, :, None]
     nth = np.arange(group)[None, None, :]
@@ -104,8 +104,7 @@ def _observed(h: Array, z: float) -> tuple[Array, Array]:
         return np.full(group, np.nan), np.full((2, group), np.nan)
     share = h @ found / n
     spread = h @ (found - share) ** 2 / n
-    worth = n * np.where(spread > 0, share * (1 - share) / np.where(spread > 0, spread, 1.0), 1.0)
-    return share, np.stack(wilson(share * worth, worth, z))
+    return share, np.stack(mean_share_ci(share, spread, n, z))
 
 
 def _curve(found: BetaBinomial, draws: int, failed: int) -> Array:

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 import stats
+from estimators.parts import mean_share_ci, normal_quantile
 from figures.numbers import mean, ratio
 from figures.plan import CONTROL, LEVEL
 from figures.results import (
@@ -101,7 +102,7 @@ def coverage(table: Table) -> dict[str, Coverage]:
 
     `pass_at_k`: the unbiased estimate from all B draws, where those are exchangeable (resample on full budgets).
     `by_round`: k samples are spent as the arm spends them, whole rounds first and then any j of the next one; right for
-    arms that refine, and where arms stop. Wilson intervals around the mean share, widened to whole tasks.
+    arms that refine, and where arms stop. Wilson's intervals, for as many tasks as the shares' spread is worth.
     """
     out: dict[str, Coverage] = {}
     for arm, play in table.plays.items():
@@ -120,14 +121,15 @@ def coverage(table: Table) -> dict[str, Coverage]:
                     for j in range(1, table.particles + 1)
                 ]
                 before = before | (passes > 0)
-        count = np.array([curve.sum() for curve in curves]) if n else np.zeros(len(curves))
-        lo = stats.proportion_ci(np.floor(count + 1e-9), n, level=LEVEL).lo
-        hi = stats.proportion_ci(np.ceil(count - 1e-9), n, level=LEVEL).hi
+        values = np.array(curves)  # (samples, tasks)
+        found = values.mean(axis=1) if n else np.full(len(curves), math.nan)
+        spread = values.var(axis=1) if n else found
+        ends = np.stack(mean_share_ci(found, spread, n, normal_quantile((1 + LEVEL) / 2)), axis=1)
         out[arm] = {
             "n": n,
             "method": "pass_at_k" if arm == CONTROL and full else "by_round",
-            "share": (count / n).tolist() if n else [math.nan] * len(curves),
-            "interval": [list(pair) for pair in zip(lo.tolist(), hi.tolist(), strict=True)],
+            "share": found.tolist(),
+            "interval": ends.tolist(),
         }
     return out
 

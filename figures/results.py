@@ -301,7 +301,7 @@ class Coverage(TypedDict):
     n: int  # tasks on which the arm owes nothing
     method: str  # pass_at_k: from all draws, exchangeable; by_round: spent as the arm spends them
     share: list[float | None]  # fraction of tasks with a pass after 1..B samples; null without a task
-    interval: list[Pair]  # fraction: Wilson's, widened to whole tasks, for each number of samples
+    interval: list[Pair]  # fraction: Wilson's, for as many tasks as the spread is worth, for each number of samples
 
 
 class Climbed(TypedDict):

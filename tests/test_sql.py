@@ -971,7 +971,8 @@ def test_the_correlation_by_hand():
     rows += [(1.0, True, "solved")] * 8  # no wrong attempt: not counted
     found = sql_calibrate.correlation(rows)
     r = np.corrcoef(xs, ys)[0, 1]
-    half = 1.959963984540054 / np.sqrt(30 - 3)
+    left = np.arctanh([np.corrcoef(np.delete(xs, k), np.delete(ys, k))[0, 1] for k in range(30)])
+    half = 2.045229642132703 * np.sqrt(29 / 30 * ((left - left.mean()) ** 2).sum())  # Student's t, 29 degrees
     assert found["n"] == 30 and found["r"] == pytest.approx(r)
     assert found["interval"] == pytest.approx([np.tanh(np.arctanh(r) - half), np.tanh(np.arctanh(r) + half)])
     assert sql_calibrate.correlation(rows[:8])["r"] is None
@@ -986,6 +987,8 @@ UNESTIMABLE = {
     "two distinct points": [(0.0, 0), (0.0, 0), (0.0, 0), (0.7, 3)],
     "two distinct points, often": [(0.3, 1)] * 40 + [(0.1, 6)] * 40,
     "three tasks": [(0.0, 0), (0.5, 3), (0.2, 5)],
+    "on a line but for one": [(0.0, 0), (0.25, 1), (0.5, 2), (0.75, 3), (0.1, 7)],
+    "one fitness but for one": [(0.1, 0), (0.1, 2), (0.1, 5), (0.1, 1), (0.7, 7)],
 }
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student_t
 
 import stats
+from estimators import parts
 from estimators.parts import normal_quantile
 
 CASES = json.loads((Path(__file__).parent / "data" / "stats_cases.json").read_text())["cases"]
@@ -384,6 +385,21 @@ def test_a_pooled_auc_has_an_interval_by_leaving_each_task_out():
     assert (log_odds(found.lo), log_odds(found.hi)) == pytest.approx(
         (log_odds(found.auc) - half, log_odds(found.auc) + half)
     )
+
+
+def test_an_auc_within_tasks_has_an_interval_by_leaving_each_task_out():
+    rng = np.random.default_rng(5)
+    group = np.repeat(np.arange(9), 8)
+    label = (rng.random(72) < rng.beta(0.5, 1, 9)[group]).astype(int)
+    score = np.round(rng.normal(label), 1)
+    found = stats.auc(score, label, group, within=True, level=0.99)
+    mixed = [g for g in range(9) if 0 < label[group == g].sum() < 8]
+    left = [pairwise_auc(score[group != g], label[group != g], group[group != g])[0] for g in mixed]
+    z = np.log(np.divide(left, np.subtract(1, left)))
+    half = student_t.ppf(0.995, len(mixed) - 1) * np.sqrt((len(z) - 1) / len(z) * ((z - z.mean()) ** 2).sum())
+    middle = np.log(found.auc / (1 - found.auc))
+    assert 2 < len(mixed) < 9 and found.n_groups == len(mixed)
+    assert (found.lo, found.hi) == pytest.approx(tuple(1 / (1 + np.exp(-(middle + s * half))) for s in (-1, 1)))
 
 
 def test_a_pooled_auc_of_fifteen_skewed_tasks_is_held_by_its_interval():
@@ -948,6 +964,21 @@ def test_the_bootstrap_does_not_cover_rare_events(n, rate, cover):
     assert exact == pytest.approx(cover, abs=0.005)
     mine = stats.bootstrap_ci([1.0] * 2 + [0.0] * (n - 2))
     assert mine == pytest.approx((lo[2], hi[2]), abs=1 / n)
+
+
+def test_a_mean_of_shares_is_as_sure_as_its_spread_makes_it():
+    """Of 0 and 1 alone Wilson's interval; a pass in 4 of 24 draws is seen on every task, so that tasks spread less."""
+    z = 1.959963984540054
+    coins = np.repeat([0.0, 1.0], (50, 10))
+    ends = parts.mean_share_ci(np.array(coins.mean()), np.array(coins.var()), 60, z)
+    assert ends == pytest.approx(tuple(stats.proportion_ci(10, 60)))
+    rng = np.random.default_rng(2)
+    found = stats.pass_at_k(24, rng.binomial(24, rng.beta(0.3, 4.0, (2000, 60))), 4)
+    lo, hi = parts.mean_share_ci(found.mean(axis=1), found.var(axis=1), 60, z)
+    true = 1 - np.prod([(4 + j) / (4.3 + j) for j in range(4)])
+    assert 0.94 < np.mean((lo <= true) & (true <= hi)) < 0.97
+    whole = stats.proportion_ci(np.round(found.sum(axis=1)), np.full(2000, 60))
+    assert np.mean(hi - lo) < 0.75 * np.mean(whole.hi - whole.lo)
 
 
 def bonett_price_coverage(n, most, deltas, step):

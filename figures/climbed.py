@@ -210,7 +210,7 @@ def _bits(lines: Sequence[Lines]) -> list[tuple[int, int]]:
     Integers, and no product of 0/1 rows: a product wakes a library's threads, whose waiting costs more than it saves.
     """
     sizes = list(map(len, lines))
-    place = np.frombuffer(b"".join(lines), dtype=np.int64)
+    _, place = np.unique(np.concatenate(lines) if lines else [], return_inverse=True)
     marks = np.zeros((len(lines), int(place.max(initial=-1)) + 1), dtype=np.uint8)
     marks[np.repeat(np.arange(len(lines)), sizes), place] = 1
     packed = [int.from_bytes(row) for row in map(bytes, np.packbits(marks, axis=1))]

@@ -4,8 +4,8 @@
     table.plays["ring"].done                (tasks,) bool: nothing is owed
     at(table.columns.passed, rows, False)   a column's values at these rows
 
-Nothing of a reply or a program is kept but numbers that say which are equal: 25,000 attempts are some 20 MB. Rows are
-sorted by slot, so no figure depends on the order in which attempts were made.
+Nothing of a reply or a program is kept but numbers that say which are equal: a million attempts are half a GB, most
+of it the numbers of programs' lines. Rows are sorted by slot, so no figure depends on the order of the attempts.
 
 Left out: what is told of them (measure.py), what is due (settings.py), the folder they come from (records.py).
 """
@@ -15,11 +15,12 @@ from __future__ import annotations
 import copy
 import math
 from array import array
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Texts = NDArray[np.object_]
-Lines: TypeAlias = "array[int]"  # numbers of a program's (line, how often before) within its task
+Lines = Ints  # a program as a set: a number for each (line, how often before), equal lines equal numbers
 
 
 class Columns(NamedTuple):
@@ -106,9 +107,9 @@ class Table:
     tags: dict[str, Mapping[str, str]]  # of the tasks that have a card
     tasks: list[str]
     columns: Columns
-    lines: list[Lines | None]  # row -> its program as a set of lines, None without a program
+    lines: LineSets  # row -> its program as a set of lines
     runs: list[tuple[str, int]]  # code of a run -> (arm, rerun)
-    shown: dict[tuple[int, str], int]  # (task, "arm/rerun/round/particle") -> row
+    shown: Shown  # (task, "arm/rerun/round/particle") -> row
     duplicates: int
     audits: dict[str, Row]  # of audit.json: what it says of each task, where it knows this very one
     is_audited: bool  # whether there is an audit at all
@@ -223,48 +224,83 @@ class Table:
         return use, np.array([play.rescued[use] for play in self.control_runs], dtype=float)
 
 
-class _Row(NamedTuple):
-    """An attempt as `Columns` will hold it. Texts are gone by here: equal texts have equal numbers."""
+class LineSets:
+    """Row -> its program's lines: one array behind all of them, since many small ones weigh far more."""
 
-    task: str
-    run: int
-    round: int
-    particle: int
-    passed: bool
-    outcome: str
-    fitness: float
-    shown: bool
-    hidden: float
-    half: bool
-    signature: str
-    program: int
-    reply: int
-    prompt: int
-    truncated: bool
-    thinking: bool
-    empty: bool
-    prompt_tokens: float
-    completion_tokens: float
-    cpu_seconds: float
-    latency_seconds: float
-    time: float
-    parent: str | None
-    social: str | None
+    def __init__(self, numbers: Ints, start: Ints, end: Ints) -> None:
+        self._numbers, self._start, self._end = numbers, start, end
+
+    def __getitem__(self, row: int) -> Lines:
+        return self._numbers[self._start[row] : self._end[row]]
 
 
-def _number(seen: dict[bytes, int], text: str) -> int:
-    return seen.setdefault(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest(), len(seen))
+class Shown:
+    """(task, "arm/rerun/round/particle") -> row, in the manner of a dict: the rows are sorted by just that."""
+
+    def __init__(self, task: Ints, slot: Ints, names: dict[str, int]) -> None:
+        self._names, self._most = names, len(names)  # names: in the order of the slots
+        self._keys: list[int] = (task * self._most + slot).tolist()
+
+    def get(self, key: tuple[int, str]) -> int | None:
+        slot = self._names.get(key[1])
+        if slot is None:
+            return None
+        wanted = key[0] * self._most + slot
+        row = bisect_left(self._keys, wanted)
+        return row if row < len(self._keys) and self._keys[row] == wanted else None
 
 
-def _line_numbers(seen: dict[str | tuple[str, int], int], program: str) -> Lines:
-    """A program as a set: its stripped lines, the k-th occurrence of a line apart from the first."""
-    lines = [line for line in map(str.strip, program.split("\n")) if line]
-    times = Counter(lines)
-    numbers = [seen.setdefault(line, len(seen)) for line in times]
-    if len(times) < len(lines):
-        again = [(line, k) for line, count in times.items() if count > 1 for k in range(1, count)]
-        numbers += [seen.setdefault(key, len(seen)) for key in again]
-    return array("q", numbers)
+class _Words(dict[Any, int]):
+    """Values by number, in the order in which they come."""
+
+    def __missing__(self, word: Any) -> int:
+        self[word] = number = len(self)
+        return number
+
+    def all(self, numbers: Ints) -> Texts:
+        words = np.empty(len(self), dtype=object)
+        words[:] = list(self)
+        return words[numbers]
+
+
+class _Digests:
+    """Texts by number, equal texts alike, without the texts: of a million two look alike in one run of 3e7."""
+
+    def __init__(self) -> None:
+        self._all = bytearray()
+
+    def add(self, text: str) -> None:
+        self._all += blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+    def numbers(self) -> Ints:
+        """In the order in which they came first."""
+        _, first, which = np.unique(np.frombuffer(self._all, dtype=np.int64), return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[which]
+
+
+class _Lines(dict[str, int]):
+    """Lines of programs by number: what is left of a line's bytes, divided by a prime. It is the same wherever a line
+    stands, so that no line has to be kept for good: `numbers` forgets all of them now and then."""
+
+    PRIME, MOST = 2**63 - 25, 1 << 17
+
+    def __missing__(self, line: str) -> int:
+        self[line] = number = int.from_bytes(line.encode("utf-8", "surrogatepass"), "little") % self.PRIME
+        return number
+
+    def numbers(self, program: str) -> list[int]:
+        """A program (as `same_program` has it, without blank lines) as a set: its stripped lines, the k-th occurrence
+        of a line apart from the first."""
+        if len(self) > self.MOST:
+            self.clear()
+        lines = [*map(str.strip, program.split("\n"))] if program else []
+        once = dict.fromkeys(lines)
+        numbers = [*map(self.__getitem__, once)]
+        if len(once) < len(lines):
+            numbers += [self[f"{k}\n{line}"] for line, n in Counter(lines).items() if n > 1 for k in range(1, n)]
+        return numbers
 
 
 def tabulate(
@@ -276,55 +312,53 @@ def tabulate(
     audit: Row | None = None,
 ) -> Table:
     """One walk over the attempts; nothing of a reply or a program is kept but numbers that say which are equal."""
-    rows: dict[tuple[str, int, int, int], tuple[_Row, Lines | None]] = {}
-    runs: dict[tuple[str, int], int] = {}
-    replies: dict[bytes, int] = {}
-    programs: dict[bytes, int] = {}
-    prompts: dict[str, int] = {}
-    texts: defaultdict[str, dict[str | tuple[str, int], int]] = defaultdict(dict)  # a task each: small ones are faster
-    duplicates = 0
+    whole = {name: array("q") for name in ("task", "run", "round", "particle", "has_code", "start", "end")}
+    whole |= {name: array("q") for name in ("outcome", "signature", "parent", "social")}
+    bits = {name: array("b") for name in ("passed", "shown", "half", "truncated", "thinking", "empty")}
+    real = {name: array("d") for name in ("fitness", "hidden", "prompt_tokens", "completion_tokens")}
+    real |= {name: array("d") for name in ("cpu_seconds", "latency_seconds", "time")}
+    add: dict[str, Callable[..., None]] = {name: column.append for name, column in (*whole.items(), *bits.items())}
+    add |= {name: column.append for name, column in real.items()}
+    tasks_seen, runs, outcomes, signatures, slots = _Words(), _Words(), _Words(), _Words(), _Words()
+    programs, replies, prompts = _Digests(), _Digests(), _Digests()
+    lines, numbers_of = array("q"), _Lines().numbers
     for a in attempts:
-        run = runs.setdefault((a.arm, a.rerun), len(runs))
-        key = (a.task_id, run, a.round, a.particle)
-        if key in rows:
-            duplicates += 1
-            continue
         text = None if a.code is None else same_program(a.code)
         shown = text is not None and a.visible_passed == a.visible_total
         empty = not a.reply.strip()
         truncated = a.finish_reason == "length"
-        rows[key] = (
-            _Row(
-                task=a.task_id,
-                run=run,
-                round=a.round,
-                particle=a.particle,
-                passed=bool(a.passed),
-                outcome=a.outcome,
-                fitness=a.fitness,
-                shown=shown,
-                hidden=a.hidden_passed / a.hidden_total if shown and a.hidden_total else math.nan,
-                half=2 * a.visible_passed >= a.visible_total > 0,
-                signature=a.visible_tests,
-                program=-1 if text is None else _number(programs, text),
-                reply=_number(replies, a.reply),
-                prompt=prompts.setdefault(a.prompt_sha, len(prompts)),
-                truncated=truncated,
-                thinking=truncated
-                and ((empty and bool(a.reasoning)) or bool(OPENS.search(a.reply) and not ENDS.search(a.reply))),
-                empty=empty,
-                prompt_tokens=math.nan if a.prompt_tokens is None else a.prompt_tokens,
-                completion_tokens=math.nan if a.completion_tokens is None else a.completion_tokens,
-                cpu_seconds=a.cpu_seconds,
-                latency_seconds=a.latency_seconds,
-                time=a.time,
-                parent=a.parent,
-                social=a.social,
-            ),
-            # The re-runs and the base group are not compared text by text.
-            _line_numbers(texts[a.task_id], text) if text is not None and a.arm != "base" and a.rerun == 0 else None,
+        add["task"](tasks_seen[a.task_id])
+        add["run"](runs[a.arm, a.rerun])
+        add["round"](a.round)
+        add["particle"](a.particle)
+        add["passed"](bool(a.passed))
+        add["outcome"](outcomes[a.outcome])
+        add["fitness"](a.fitness)
+        add["shown"](shown)
+        add["hidden"](a.hidden_passed / a.hidden_total if shown and a.hidden_total else math.nan)
+        add["half"](2 * a.visible_passed >= a.visible_total > 0)
+        add["signature"](signatures[a.visible_tests])
+        add["has_code"](text is not None)
+        add["truncated"](truncated)
+        add["thinking"](
+            truncated and ((empty and bool(a.reasoning)) or bool(OPENS.search(a.reply) and not ENDS.search(a.reply)))
         )
-    del texts, replies, programs
+        add["empty"](empty)
+        add["prompt_tokens"](math.nan if a.prompt_tokens is None else a.prompt_tokens)
+        add["completion_tokens"](math.nan if a.completion_tokens is None else a.completion_tokens)
+        add["cpu_seconds"](a.cpu_seconds)
+        add["latency_seconds"](a.latency_seconds)
+        add["time"](a.time)
+        add["parent"](slots[a.parent])
+        add["social"](slots[a.social])
+        replies.add(a.reply)
+        prompts.add(a.prompt_sha)
+        add["start"](len(lines))
+        if text is not None:
+            programs.add(text)
+            if a.arm != "base" and a.rerun == 0:  # the re-runs and the base group are not compared text by text
+                lines.extend(numbers_of(text))
+        add["end"](len(lines))
 
     tags: dict[str, Mapping[str, str]] = {}
     audits = dict(audit["by_task"]) if audit else {}
@@ -338,29 +372,45 @@ def tabulate(
         title = card.title if isinstance(card, Task) else card.get("title")
         if bundled and title and title.startswith("MBPP "):
             made_of[name] = title.removeprefix("MBPP ").split(", ")
-    names = list(runs)
-    order = sorted(rows, key=lambda key: (key[0], names[key[1]], key[2], key[3]))
-    tasks = sorted(tags.keys() | {key[0] for key in order})
+    names: list[tuple[str, int]] = list(runs)
+    tasks = sorted(tags.keys() | tasks_seen.keys())
     where = {task: i for i, task in enumerate(tasks)}
-    kept = [rows[key][0] for key in order]
-    values = dict(zip(_Row._fields, zip(*kept, strict=True), strict=True)) if kept else dict.fromkeys(_Row._fields, ())
-    kinds: dict[str, type] = {
-        **dict.fromkeys(("run", "round", "particle", "program", "reply", "prompt"), np.int64),
-        **dict.fromkeys(("passed", "shown", "half", "truncated", "thinking", "empty"), bool),
-        **dict.fromkeys(("fitness", "hidden", "prompt_tokens", "completion_tokens"), float),
-        **dict.fromkeys(("cpu_seconds", "latency_seconds", "time"), float),
-        **dict.fromkeys(("outcome", "signature", "parent", "social"), object),
+    of = {name: np.frombuffer(column, dtype=np.int64) for name, column in whole.items()}
+    of["task"] = np.array([where[task] for task in tasks_seen], dtype=np.int64)[of["task"]]
+    place = np.empty(len(names), dtype=np.int64)  # of a run among the runs by name
+    place[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    sorting = (of["task"], place[of["run"]], of["round"], of["particle"])
+    order = np.lexsort(sorting[::-1])  # of equal slots the first one stays the first
+    first = np.ones(len(order), dtype=bool)
+    if len(order):
+        first[1:] = np.logical_or.reduce([np.diff(key[order]) != 0 for key in sorting])
+    duplicates, order = int((~first).sum()), order[first]
+    program = np.full(len(of["has_code"]), -1, dtype=np.int64)
+    program[of["has_code"] == 1] = programs.numbers()
+    numbers = {"program": program, "reply": replies.numbers(), "prompt": prompts.numbers()}
+    of = {name: column[order] for name, column in {**of, **numbers}.items()}
+    kept: dict[str, NDArray[Any]] = {
+        **{name: of[name] for name in ("task", "run", "round", "particle", "program", "reply", "prompt")},
+        **{name: np.frombuffer(column, dtype=bool)[order] for name, column in bits.items()},
+        **{name: np.frombuffer(column, dtype=float)[order] for name, column in real.items()},
     }
     columns = Columns(
-        task=np.array([where[task] for task in values["task"]], dtype=np.int64),
-        **{name: np.array(values[name], dtype=kind) for name, kind in kinds.items()},
+        **kept,
+        outcome=outcomes.all(of["outcome"]),
+        signature=signatures.all(of["signature"]),
+        parent=slots.all(of["parent"]),
+        social=slots.all(of["social"]),
     )
-    shown_slots = {
-        (where[row.task], "{}/{}/{}/{}".format(*names[row.run], row.round, row.particle)): i
-        for i, row in enumerate(kept)
+    rounds, particles = (int(column.max(initial=0)) + 1 for column in (columns.round, columns.particle))
+    codes = (place[columns.run] * rounds + columns.round) * particles + columns.particle
+    some, slot = np.unique(codes, return_inverse=True)
+    by_place = [names[run] for run in np.argsort(place).tolist()]
+    texts = {
+        "{}/{}/{}/{}".format(*by_place[code // particles // rounds], code // particles % rounds, code % particles): i
+        for i, code in enumerate(some.tolist())
     }
     counted, seconds = _events(events)
-    if seconds is None and len(kept) and columns.time.min() > 0:
+    if seconds is None and len(order) and columns.time.min() > 0:
         seconds = float(columns.time.max() - columns.time.min())
     return Table(
         config=config,
@@ -370,9 +420,9 @@ def tabulate(
         tags=tags,
         tasks=tasks,
         columns=columns,
-        lines=[rows[key][1] for key in order],
+        lines=LineSets(np.frombuffer(lines, dtype=np.int64), of["start"], of["end"]),
         runs=names,
-        shown=shown_slots,
+        shown=Shown(columns.task, slot, texts),
         duplicates=duplicates,
         audits=audits,
         is_audited=audit is not None,

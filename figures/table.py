@@ -250,10 +250,13 @@ class Shown:
         return row if row < len(self._keys) and self._keys[row] == wanted else None
 
 
-class _Words(dict[Any, int]):
+Word = TypeVar("Word")
+
+
+class _Words(dict[Word, int]):
     """Values by number, in the order in which they come."""
 
-    def __missing__(self, word: Any) -> int:
+    def __missing__(self, word: Word) -> int:
         self[word] = number = len(self)
         return number
 
@@ -319,7 +322,8 @@ def tabulate(
     real |= {name: array("d") for name in ("cpu_seconds", "latency_seconds", "time")}
     add: dict[str, Callable[..., None]] = {name: column.append for name, column in (*whole.items(), *bits.items())}
     add |= {name: column.append for name, column in real.items()}
-    tasks_seen, runs, outcomes, signatures, slots = _Words(), _Words(), _Words(), _Words(), _Words()
+    tasks_seen, outcomes, signatures = _Words[str](), _Words[str](), _Words[str]()
+    runs, slots = _Words[tuple[str, int]](), _Words[str | None]()
     programs, replies, prompts = _Digests(), _Digests(), _Digests()
     lines, numbers_of = array("q"), _Lines().numbers
     for a in attempts:
@@ -372,7 +376,7 @@ def tabulate(
         title = card.title if isinstance(card, Task) else card.get("title")
         if bundled and title and title.startswith("MBPP "):
             made_of[name] = title.removeprefix("MBPP ").split(", ")
-    names: list[tuple[str, int]] = list(runs)
+    names = list(runs)
     tasks = sorted(tags.keys() | tasks_seen.keys())
     where = {task: i for i, task in enumerate(tasks)}
     of = {name: np.frombuffer(column, dtype=np.int64) for name, column in whole.items()}
@@ -389,18 +393,14 @@ def tabulate(
     program[of["has_code"] == 1] = programs.numbers()
     numbers = {"program": program, "reply": replies.numbers(), "prompt": prompts.numbers()}
     of = {name: column[order] for name, column in {**of, **numbers}.items()}
-    kept: dict[str, NDArray[Any]] = {
+    kept = {
         **{name: of[name] for name in ("task", "run", "round", "particle", "program", "reply", "prompt")},
         **{name: np.frombuffer(column, dtype=bool)[order] for name, column in bits.items()},
         **{name: np.frombuffer(column, dtype=float)[order] for name, column in real.items()},
+        **{name: words.all(of[name]) for name, words in (("outcome", outcomes), ("signature", signatures))},
+        **{name: slots.all(of[name]) for name in ("parent", "social")},
     }
-    columns = Columns(
-        **kept,
-        outcome=outcomes.all(of["outcome"]),
-        signature=signatures.all(of["signature"]),
-        parent=slots.all(of["parent"]),
-        social=slots.all(of["social"]),
-    )
+    columns = Columns._make(kept[name] for name in Columns._fields)
     rounds, particles = (int(column.max(initial=0)) + 1 for column in (columns.round, columns.particle))
     codes = (place[columns.run] * rounds + columns.round) * particles + columns.particle
     some, slot = np.unique(codes, return_inverse=True)

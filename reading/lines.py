@@ -36,7 +36,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 _REPEATED = ("task_id", "arm", "outcome", "finish_reason", "visible_tests")
 
 
-def _decoders() -> tuple[Callable[[bytes], Any], Callable[[bytes], Attempt]] | None:
+def _decoders() -> tuple[Callable[[bytes], object], Callable[[bytes], Attempt]] | None:
     """Of any value, and of an attempt: all its fields, of their kinds, and no other."""
     if msgspec is None:
         return None

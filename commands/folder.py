@@ -163,7 +163,9 @@ def show_report(folder: Folder, results: Results, rows: str, apart: str, stopped
         point_at(folder.path / "rescued-unverified.jsonl", kept)
     config, owing = folder.config, results["incomplete"]
     owes = owing["base_tasks"] or any(row["tasks"] for row in (*owing["arms"].values(), *owing["noise_runs"]))
-    if not stopped and (owes or results["tasks"] < config["data"].get("asked", 0)):
+    shard = config.get("shard")
+    due = shard["tasks"] if shard else config["data"].get("asked", 0)
+    if not stopped and (owes or results["tasks"] < due):
         at_last(f"to continue, since it is not finished: {_again(folder, config, results)}")
 
 

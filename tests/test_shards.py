@@ -286,6 +286,7 @@ def test_shards_merged_are_byte_for_byte_the_run(go: Any, tmp_path: Path, more: 
                 "--tasks", tasks, *SMALL, *more, "--shard", f"{number}/3", url=mock.url, out=str(number)
             )
             assert code == 0 and f"this is shard {number}/3 of a run" in err and "Not begun" in out
+            assert "to continue" not in err  # all that is its own is there
             assert f"shard {number}/3: {3 if number == 1 else 2} of 7 tasks are asked here" in err
         assert sorted(request.seed for request in mock.chats) == asked
         # A shard's folder goes on as that shard alone, and a whole run's as a whole.

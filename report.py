@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from commands.console import complain, leave_off, note, point_at, say, wants_colour
+from commands.console import busy, complain, leave_off, note, point_at, say, wants_colour
 from commands.flags import Flags
 from commands.settings import setting
 from faults import BAD_INPUT
@@ -156,9 +156,10 @@ def measured(folder: Folder) -> tuple[Results, dict[str, Any] | None]:
     calibration = folder.read("calibration.json")
     if (folder.path / ATTEMPTS).exists():
         config, cards = folder.config_of("run.py"), folder.cards()
-        return measure(
-            folder.attempts(), config, cards, folder.checks(), folder.events(), folder.plan, folder.read(AUDIT)
-        ), calibration
+        with busy(f"reading {folder.path}"):
+            return measure(
+                folder.attempts(), config, cards, folder.checks(), folder.events(), folder.plan, folder.read(AUDIT)
+            ), calibration
     results = folder.read("results.json")
     if results is None:
         raise RecordsError(f"{folder.path} holds no run: name the folder that run.py wrote (--out)")
@@ -209,8 +210,9 @@ def filled(results: Results) -> Results:
 
 def write_page(at: Path, runs: Mapping[str, Results]) -> None:
     named = dict(zip(short_names(list(runs)), map(filled, runs.values()), strict=True))
-    together = pool(named)
-    at.write_text(page_of_runs(named, together, sentences(named, together)), encoding="utf-8")
+    with busy("making the page"):
+        together = pool(named)
+        at.write_text(page_of_runs(named, together, sentences(named, together)), encoding="utf-8")
 
 
 @dataclass(kw_only=True)

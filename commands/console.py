@@ -22,6 +22,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from commands import pulse
+
 PATIENCE = 2.0  # seconds of silence that nobody minds
 _PLACES: dict[Path, str] = {}
 _LAST: list[str] = []
@@ -31,6 +33,7 @@ def say(text: str) -> None:
     """Print a report: to a stdout that is not UTF-8, is closed, or is a pipe that nobody reads to its end."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
+    pulse.spoke()
     try:
         print(text, flush=True)
     except BrokenPipeError:  # `| head` has seen enough, which is no fault; at exit Python would flush once more
@@ -39,6 +42,7 @@ def say(text: str) -> None:
 
 def note(text: str) -> None:
     """A line of the log; above the bar where one is drawn."""
+    pulse.spoke()
     if "tqdm" in sys.modules and sys.stderr.isatty():
         sys.modules["tqdm"].tqdm.write(text, file=sys.stderr)
     else:
@@ -61,12 +65,13 @@ def busy(what: str) -> Iterator[None]:
                 clock.refresh()
 
     clock = threading.Thread(target=tick, daemon=True)
-    clock.start()
-    try:
-        yield
-    finally:
-        over.set()
-        clock.join()
+    with pulse.Rests():
+        clock.start()
+        try:
+            yield
+        finally:
+            over.set()
+            clock.join()
 
 
 def point_at(path: Path, what: str) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import cast
 
 from arms.known import about
-from commands.console import at_last, note, point_at, without_login
+from commands.console import at_last, busy, note, point_at, without_login
 from commands.flags import VERSION
 from commands.settings import Asking, Config, Data, Free, Row, Server, flag, values_of
 from endpoint import Probe
@@ -41,7 +41,9 @@ def opened(out: Path, fresh: bool) -> Iterator[Log]:
     """The folder for writing; with --fresh an empty one. What had to be mended is told."""
     if fresh:
         move_aside(out)
-    with Log(out) as log:
+    with contextlib.ExitStack() as held:
+        with busy(f"reading {out}"):
+            log = held.enter_context(Log(out))
         for line in log.mended:
             note(line)
         yield log

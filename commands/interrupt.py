@@ -9,7 +9,8 @@
 Elsewhere nothing is raised: a library in the middle of its start makes another exception of a KeyboardInterrupt, or
 brings the interpreter down. What is on disk is whole at any moment, so the process may simply end.
 
-It needs only what every interpreter has at hand. Left out: what is saved, and how (commands/sampling.py).
+It begins the clock of silences as well (commands/pulse.py). It needs only what every interpreter has at hand. Left out:
+what is saved, and how (commands/sampling.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import atexit
 import os
 import sys
 from _signal import SIGINT, default_int_handler, signal  # type: ignore[import-not-found]  # `signal` takes 10 ms
+
+from commands import pulse
 
 TYPE_CHECKING = False  # typing takes 5
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ def at_once(says: str = "") -> None:
     """From here on Ctrl-C is one line and the end. says: in place of how to go on, of a command that writes nothing."""
     _SAYS[:] = [says] * bool(says)
     signal(SIGINT, _end)
+    if not says:
+        pulse.begin()
 
 
 _SAYS: list[str] = []
@@ -58,6 +63,7 @@ class Gently:
 
 def leave(main: Callable[[], int]) -> NoReturn:
     """A whole command, and no more: an interpreter that takes itself apart can be hit by Ctrl-C too."""
+    pulse.spoke()
     try:
         code = main()
     except SystemExit as end:

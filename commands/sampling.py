@@ -24,7 +24,7 @@ from typing import Any, Literal, Protocol
 from asking.address import default_base_urls
 from asking.events import Event, told_apart
 from asking.fields import Fields
-from commands import interrupt
+from commands import interrupt, pulse
 from commands.console import at_last, busy, complain, leave_off, note, point_at, without_login
 from commands.settings import Asking, Free
 from endpoint import Policy, Probe, Record
@@ -143,6 +143,8 @@ class Watch:
         shape = "{n_fmt}/{total_fmt} {elapsed}<{remaining}{postfix}" if narrow else None
         if self.there:
             note(f"continuing: {self.there:,} of at most {self.most:,} {self.unit}s are there")
+        self._rests = pulse.Rests()
+        self._rests.__enter__()
         self.bar = tqdm(total=self.most, initial=self.there, bar_format=shape, **how)
         self.start = time.monotonic()
         self._heart = asyncio.create_task(self._beat())
@@ -152,6 +154,7 @@ class Watch:
         self._heart.cancel()
         self.bar.total = self.most
         self.bar.close()
+        self._rests.__exit__()
         more = " more" if self.there else ""
         done = f"{self.made:,}{more} {self.unit}{'s' * (self.made != 1)} done"
         note(f"{done}, at most {max(0, self.most - self.there - self.made):,} left")
@@ -260,7 +263,8 @@ async def nothing_left(log: Log, seed: int, walk: Walk) -> bool:
     """Whether the folder holds every attempt that a walk asks for: the same walk, with nobody to make one."""
     watch = Watch(0)
     try:
-        await walk(Session(log, None, seed=seed, room=asyncio.Semaphore(1), watch=watch), watch)
+        with busy("looking for what is left to ask"):
+            await walk(Session(log, None, seed=seed, room=asyncio.Semaphore(1), watch=watch), watch)
     except Owing:
         return False
     return True

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commands.checks import Checks
-from commands.console import note
+from commands.console import busy, note
 from commands.folder import note_remarks
 from commands.sampling import Watch, conduct
 from commands.settings import Config, Row
@@ -41,9 +41,11 @@ PASS = LETTERS["pass"]
 
 def verify(out: Path, workers: int | None) -> int:
     """Look at what the folder holds and nobody has looked at: the exit code."""
-    with Log(out) as log:
-        config = log.config
-        due = _due(log, config)
+    with contextlib.ExitStack() as held:
+        with busy("looking for rescued programs to be verified"):
+            log = held.enter_context(Log(out))
+            config = log.config
+            due = _due(log, config)
         return conduct(_verify(log, config, due, workers), log) if due else DONE
 
 

@@ -6,7 +6,7 @@
 It takes no lock and writes nothing into the folder, and of a file that grows it reads what is new. Who writes there is
 read from /proc/locks, where there is one; elsewhere, and of a run on another machine, a folder in which nothing was
 written for a minute and a half counts as left: a run writes down what it has counted once a minute. A folder that is
-not there yet is waited for. On a terminal the text is drawn anew every two seconds, elsewhere there is a line a minute.
+not there yet is waited for. On a terminal the text is drawn anew every second, elsewhere there is a line a minute.
 
 Left out: the figures (figures/underway.py), the words (telling/underway.py), starting or stopping a run.
 """
@@ -20,9 +20,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from commands import interrupt
+from commands import interrupt, pulse
 from commands.console import busy, note, point_at, say, wants_colour
 from commands.sampling import TOLL, Watch
 from commands.settings import Config, Row
@@ -31,11 +31,12 @@ from figures.numbers import plural
 from figures.underway import Seen, Underway, underway
 from records import ATTEMPTS, AUDIT, CARDS, CHECKS, CONFIG, EVENTS, Folder, parse_attempt, parse_row
 from telling.text import Paper
-from telling.underway import Owner, State, lines, phase, short
+from telling.underway import Over, Owner, State, lines, phase, short
 
-EVERY = 2.0  # seconds between two looks
-SHARE = 0.1  # of its time that it may work: a look at many attempts takes longer, and then they are rarer
+EVERY = 1.0  # seconds between two looks
+SHARE = 0.1  # of the time that figures may take: of many attempts they are made more rarely
 PATIENCE = 1.5 * TOLL  # seconds without a line, after which a folder whose owner cannot be seen counts as left
+SETTLES = 2.0  # seconds after the end of a start in which another step may begin
 AFTER = 20.0  # seconds after the end of a run in which its report may come
 KILLED = 137  # as a shell says it of what was killed
 LOCKS = Path("/proc/locks")
@@ -152,29 +153,32 @@ def owner(path: Path) -> Owner:
 
 
 class Course:
-    """From look to look: whether the run still goes on."""
+    """From look to look: whether the run still goes on. owner: as it was before the lines were read, so that none that
+    it wrote is missing."""
 
     def __init__(self) -> None:
         self.seen_here = False  # whether a process of this machine was seen to write
         self.closed = 0.0  # monotonic seconds since when nothing is open; 0 while something is
         self.first = True
 
-    def state(self, owner: Owner, seen: Seen, quiet: float, is_told: bool) -> State:
-        """owner: as it was before the lines of `seen` were read, so that none that it wrote is missing."""
+    def is_gone(self, owner: Owner, quiet: float) -> Over:
+        """Whether the owner of a start that has no end is not there any more."""
         self.seen_here |= owner == "here"
+        return "" if owner == "here" else "killed" if self.seen_here else "silent" if quiet > PATIENCE else ""
+
+    def state(self, owner: Owner, seen: Seen, quiet: float, is_told: bool) -> State:
+        """is_told: whether there is a report of these very attempts."""
+        gone = self.is_gone(owner, quiet)
         first, self.first = self.first, False
-        is_open = seen.start is not None and seen.start.code is None
-        over: Literal["", "ended", "killed", "silent"] = ""
-        if owner == "here":
+        if seen.start is not None and seen.start.code is None:
+            return State(owner, quiet, gone)
+        if owner == "here" or not (seen.config or seen.start):
             self.closed = 0.0
-        elif is_open:
-            over = "killed" if self.seen_here else "silent" if quiet > PATIENCE else ""
-        elif seen.config or seen.start:
-            now = time.monotonic()
-            self.closed = self.closed or now
-            waited = now - self.closed  # a check of rescued programs may follow, and then the report
-            over = "ended" if first or (waited >= EVERY and is_told) or waited > AFTER else ""
-        return State(owner, quiet, over)
+            return State(owner, quiet)
+        self.closed = self.closed or time.monotonic()
+        waited = time.monotonic() - self.closed  # a check of rescued programs may follow, and then the report
+        is_over = first or (waited >= SETTLES and is_told) or waited > AFTER
+        return State(owner, quiet, "ended" if is_over else "")
 
 
 class Screen:
@@ -216,19 +220,25 @@ class Look(NamedTuple):
 
 
 def follow(folder: Folder) -> Iterator[Look]:
-    """A look every few seconds, until the run has ended."""
+    """A look every second, until the run has ended. Figures are made anew where something is, and so often that they
+    take no more than a tenth of the time."""
     followed, course, now = Followed(folder), Course(), None
+    is_new, may = False, 0.0  # monotonic seconds from which on they may be made anew
     while True:
-        began = time.monotonic()
         held_by = owner(folder.path)
-        if followed.look():
-            now = underway(followed.seen) if followed.seen.config else None
-        results = _report(folder, followed.seen, now)
-        state = course.state(held_by, followed.seen, followed.quiet, results is not None)
+        is_new |= followed.look()
+        seen, began = followed.seen, time.monotonic()
+        is_open = seen.start is not None and seen.start.code is None
+        gone = is_open and course.is_gone(held_by, followed.quiet)
+        if is_new and (began >= may or gone or not is_open):
+            now = underway(seen) if seen.config else None
+            is_new, may = False, time.monotonic() + (time.monotonic() - began) * (1 / SHARE - 1)
+        results = _report(folder, seen, now)
+        state = course.state(held_by, seen, followed.quiet, results is not None)
         yield Look(followed, now, state, results)
         if state.over:
             return
-        time.sleep(max(EVERY, (time.monotonic() - began) * (1 / SHARE - 1)))
+        time.sleep(EVERY)
 
 
 def watching(folder: Folder, also: Callable[[Path, Look], None] | None = None) -> int:
@@ -238,16 +248,17 @@ def watching(folder: Folder, also: Callable[[Path, Look], None] | None = None) -
     screen, looks = Screen(), follow(folder)
     with busy(f"reading {folder.path}"):
         look = next(looks)
-    while True:
-        seen, now, state = look.followed.seen, look.now, look.state
-        verdict = look.results["verdict"]["sentence"] if look.results else ""
-        whole = lines(str(folder.path), seen, now, state, screen.paper, verdict)
-        screen.show(whole, short(seen, now, state), phase(seen, now, state), bool(state.over))
-        if also:
-            also(folder.path, look)
-        if state.over:
-            return _leave(folder, look)
-        look = next(looks)
+    with pulse.Rests():
+        while True:
+            seen, now, state = look.followed.seen, look.now, look.state
+            verdict = look.results["verdict"]["sentence"] if look.results else ""
+            whole = lines(str(folder.path), seen, now, state, screen.paper, verdict)
+            screen.show(whole, short(seen, now, state), phase(seen, now, state), bool(state.over))
+            if also:
+                also(folder.path, look)
+            if state.over:
+                return _leave(folder, look)
+            look = next(looks)
 
 
 def _await(folder: Folder) -> None:
@@ -259,7 +270,7 @@ def _await(folder: Folder) -> None:
     if not folder.is_run:
         note(f"no run has begun in {folder.path.resolve()} yet: waiting for one (Ctrl-C ends that)")
     while not folder.is_run:
-        time.sleep(EVERY / 4)
+        time.sleep(EVERY / 2)
 
 
 def _report(folder: Folder, seen: Seen, now: Underway | None) -> Row | None:

@@ -43,6 +43,8 @@ EXPLORATORY = "What is done is not what the plan says, so the verdicts are explo
 
 Owner = Literal["here", "nobody", "unknown"]  # who writes: a process of this machine, none that is seen, who knows
 
+Over = Literal["", "ended", "killed", "silent"]
+
 
 @dataclass(frozen=True)
 class State:
@@ -50,7 +52,7 @@ class State:
 
     owner: Owner
     quiet: float  # seconds since a line was written
-    over: Literal["", "ended", "killed", "silent"] = ""  # whether nothing more is to come, as far as can be told
+    over: Over = ""  # whether nothing more is to come, as far as can be told
 
 
 def phase(seen: Seen, now: Underway | None, state: State) -> str:

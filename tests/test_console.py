@@ -53,6 +53,38 @@ def test_on_a_terminal_a_clock_runs_and_is_gone_at_the_end():
     assert [line.split("\r")[-1] for line in said.split("\r\n")][-3:] == ["a line of the log", "over", ""]
 
 
+PULSE = """
+import sys, time
+from commands import pulse
+pulse.PATIENCE, pulse.BEAT = 0.02, 0.01
+pulse.begin()
+while not pulse._DRAWN[0]:
+    time.sleep(0.01)
+from commands.console import busy, note, say
+note("a line of the log")
+while not pulse._DRAWN[0]:
+    time.sleep(0.01)
+say("a report")
+with pulse.Rests():
+    with pulse.Rests():
+        pass
+    assert not pulse._DRAWN[0]
+    time.sleep(0.1)
+    assert not pulse._DRAWN[0]
+"""
+
+
+def test_a_silence_has_a_clock_that_makes_room_for_what_is_said():
+    said = on_a_terminal(PULSE)
+    shown = r"(\r\x1b\[K\.\.\. \d+ s)+\r\x1b\[K"
+    assert re.fullmatch(rf"{shown}a line of the log\r\n{shown}a report\r\n({shown})?", said), said
+
+
+def test_in_a_log_there_is_no_such_clock():
+    program = PULSE.split("while")[0] + "time.sleep(0.1)\nassert not pulse._DRAWN[0]\n"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.PIPE, check=True)
+
+
 def test_elsewhere_a_line_where_it_lasts(monkeypatch):
     said: queue.Queue[str] = queue.Queue()
     monkeypatch.setattr(console, "note", said.put)

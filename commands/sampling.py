@@ -157,7 +157,8 @@ class Watch:
         self._rests.__exit__()
         more = " more" if self.there else ""
         done = f"{self.made:,}{more} {self.unit}{'s' * (self.made != 1)} done"
-        note(f"{done}, at most {max(0, self.most - self.there - self.made):,} left")
+        left = self.most - self.there - self.made
+        note(f"{done}, at most {left:,} left" if left > 0 else done)
 
     def __call__(self, attempt: Attempt) -> None:
         """An attempt was made."""

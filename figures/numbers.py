@@ -50,6 +50,15 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
+def alike(told: Mapping[str, str]) -> str:
+    """What is said of each name, once for those of which the same is said: solo and ring 1 of 2; star 0 of 2."""
+    groups: dict[str, list[str]] = {}
+    for name, said in told.items():
+        groups.setdefault(said, []).append(name)
+    each = [f"{listed(names)} {said}" for said, names in groups.items()]
+    return listed(each) if len(each) == len(told) else "; ".join(each)
+
+
 def ratio(count: float, whole: float) -> float:
     """Their quotient; nan, which becomes null, of nothing."""
     return count / whole if whole else math.nan

@@ -5,7 +5,8 @@
     sentence(table, ...)    what the plan's rule allows to be said, and nothing beyond it
 
 They are part of the file, which a program may read without any telling, so they are made here, below telling/: no
-report can leave them out or word them better. What a report says besides stands in telling/words.py.
+report can leave them out. It may say one that several arms share once, and the verdict in two sentences
+(telling/short.py). What a report says besides stands in telling/words.py.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def sentence(table: Table, metric: str, margin: float, rows: Mapping[str, Agains
     if arms := said["equivalent"]:
         parts.append(f"{arms} found as much as {CONTROL} within {in_points(margin)} by {name}.")
     if arms := said["inconclusive"]:
-        adjusted = ", adjusted for the number of arms" if _seen_alone(rows) else ""
+        adjusted = ", adjusted for the number of arms" if seen_alone(rows) else ""
         open_question = "nor that there is none" + (f" worth acting on ({in_points(margin)})" if margin > 0 else "")
         parts.append(
             f"{arms} against {CONTROL}: inconclusive by {name}. These tasks do not show a difference{adjusted}, "
@@ -183,7 +184,7 @@ def sentence(table: Table, metric: str, margin: float, rows: Mapping[str, Agains
     return told if planned else f"Exploratory: {told}"
 
 
-def _seen_alone(rows: Mapping[str, Against]) -> bool:
+def seen_alone(rows: Mapping[str, Against]) -> bool:
     """Whether the 95% interval of some arm without a verdict excludes 0 by itself."""
     open_ = [row["interval"] for row in rows.values() if row["verdict"] == "inconclusive"]
     return any((lo is not None and lo > 0) or (hi is not None and hi < 0) for lo, hi in open_)

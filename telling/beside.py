@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from figures.numbers import listed, plural, points, share
+from figures.numbers import alike, listed, plural, points, share
 from figures.plan import CONTROL
 from figures.results import Results
 from telling.words import CONFIDENCE, p_text, within
@@ -45,7 +45,7 @@ def watched_words(r: Results) -> str:
 
 def fresh_words(r: Results) -> str:
     """What fresh draws are expected to give by the base group alone: what an arm must beat. Empty where nothing is
-    foretold, and for a band that base passes say nothing of."""
+    foretold, or so little that any share would fit, and for a band that base passes say nothing of."""
     found = r.get("fresh")  # older files have none
     if not found or r["band"] != "all" or not found["all_fail"]:
         return ""
@@ -55,10 +55,7 @@ def fresh_words(r: Results) -> str:
         return f"What {draws} would find cannot be told from this base group." if some else ""
     n, (lo, hi) = found["all_fail"], found["rescue_interval"][-1]
     if (hi or 0) - (lo or 0) > TELLS_NOTHING:
-        return (
-            f"What {plural(r['budget']['B'], 'more fresh draw')} would find cannot be told from so few base groups: "
-            f"anything from {points(lo)} to {points(hi)}% of the all-fail tasks."
-        )
+        return ""
     doubt = (
         f" The base group is not spread as is assumed (p {p_text(found['fits_p'])}), so this is rough."
         if found["fits_p"] is not None and found["fits_p"] < 0.05
@@ -83,28 +80,31 @@ def _missed(r: Results, lo: float | None, hi: float | None) -> bool:
 
 def efficiency_words(r: Results) -> str:
     """Rescues a million tokens, and each arm against the control at equal tokens; empty where tokens are unknown, and
-    while an arm owes attempts: what is finished first are tasks rescued early."""
+    while an arm owes attempts: what is finished first are tasks rescued early. Nothing is said of no rescue at all."""
     found = r.get("efficiency") or {}  # older files have none
     if any(row["tasks"] for row in r["incomplete"]["arms"].values()):
         return ""
-    told = [
-        f"{arm} {span_of(row['per_million_tokens'], row['interval'])}"
+    if not any(row["rescued"] for row in r["intervals"].values()):  # what nothing costs
+        return ""
+    told = {
+        arm: span_of(row["per_million_tokens"], row["interval"])
         for arm, row in found.items()
         if row["n"] and row["per_million_tokens"] is not None
-    ]
+    }
     if not told:
         return ""
-    said = f"Rescues a million tokens, {CONFIDENCE}: {listed(told)}."
+    said = f"Rescues a million tokens, {CONFIDENCE}: {alike(told)}."
     same = {arm: row["equal_tokens"] for arm, row in found.items()}
-    equal = [
-        f"{arm} {points(row['delta'], sign=True)} {within(row['interval'], sign=True)} (Holm p {p_text(row['p_holm'])})"
+    equal = {
+        arm: f"{' '.join(filter(None, (points(row['delta'], sign=True), within(row['interval'], sign=True))))} "
+        f"(Holm p {p_text(row['p_holm'])})"
         for arm, row in same.items()
         if row
-    ]
+    }
     if equal:
         said += (
             f" At equal tokens, those of {plural(r['budget']['B'], 'fresh draw')} on each task, points minus "
-            f"{CONTROL}: {listed(equal)}; no verdict is drawn from it."
+            f"{CONTROL}: {alike(equal)}; no verdict is drawn from it."
         )
     return said
 

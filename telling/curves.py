@@ -11,11 +11,12 @@ Shared by everything that asks whether a score predicts a pass. Left out: the es
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from figures.hill import EDGES, Area, Curve, hill
-from telling import plots
+from telling import plots, short
 from telling.words import auc, number, plural
 
 BUCKETS = ("none", "up to a quarter", "to a half", "to three quarters", "to 90%", "to all but one", "every test")
@@ -32,16 +33,18 @@ def curve(rows: Iterable[tuple[float, bool, str]], buckets: tuple[str, ...] = BU
 
 
 def bucket_table(title: str, curve_: Curve, what: str = "programs that pass", noun: str = "program") -> list[str]:
-    """The buckets of a curve, a line each."""
+    """The buckets of a curve, a line each; those that hold nothing together."""
     rows = [f"{title:<20}{'n':>8}{'pass':>8}   {what}"]
     for row in curve_["table"]:
-        said = f"{number(row['rate'])} [{number(row['lo'])}, {number(row['hi'])}]" if row["n"] else f"no {noun} here"
-        rows.append(f"{row['bucket']:<20}{row['n']:>8,}{row['passed']:>8,}   {said}")
-    return rows
+        if row["n"]:
+            said = f"{number(row['rate'])} [{number(row['lo'])}, {number(row['hi'])}]"
+            rows.append(f"{row['bucket']:<20}{row['n']:>8,}{row['passed']:>8,}   {said}")
+    empty = [row["bucket"] for row in curve_["table"] if not row["n"]]
+    return rows + [line for said in short.nothing_in(empty, noun) for line in textwrap.wrap(said, 80)]
 
 
 def areas(curve_: Curve) -> list[str]:
-    """The four AUCs of a curve, a line each."""
+    """The four AUCs of a curve, a line each; one line where none can be told."""
     names = {
         "pooled": "AUC, all tasks pooled",
         "within": "AUC within a task",
@@ -49,6 +52,8 @@ def areas(curve_: Curve) -> list[str]:
         "within_partial": "within, partial fitness only",
     }
     found = cast(Mapping[str, Area], curve_["auc"])
+    if all(one["auc"] is None for one in found.values()):
+        return [f"AUC, of all tasks pooled or within one: {area(found['pooled'])}"]
     return [f"{title:<32}{area(found[name])}" for name, title in names.items()]
 
 

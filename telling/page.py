@@ -28,7 +28,7 @@ from figures.replayed import rebuilt
 from figures.results import Results
 from swarm import Attempt
 from tasksets.task import Task
-from telling import beside, plots, tables, words
+from telling import beside, plots, published, short, tables, words
 from telling.browse import browsable, fit, statements, written
 from telling.packed import packed, squeezed
 from telling.words import plural, share, within
@@ -223,7 +223,7 @@ def _p(said: str, quiet: bool = False) -> str:
 
 def _header(r: Results) -> str:
     verdict, whole, pool = r["verdict"], sum(r["p0_histogram"]), r["pooled"]
-    parts = [f"<h1>{html.escape(words.title(r))}</h1>", f'<p class="answer">{html.escape(verdict["sentence"])}</p>']
+    parts = [f"<h1>{html.escape(words.title(r))}</h1>", f'<p class="answer">{html.escape(short.headline(r))}</p>']
     if verdict["arms"]:
         parts += [_p(words.plan_words(r), quiet=True), _p(beside.watched_words(r), quiet=True)]
     parts += map(_p, words.kind_words(r))
@@ -244,8 +244,8 @@ def _header(r: Results) -> str:
         )
         + "</dl>"
     )
-    if r["warnings"]:
-        items = "".join(f"<li>{html.escape(said)}</li>" for said in r["warnings"])
+    if warnings := short.warnings(r):
+        items = "".join(f"<li>{html.escape(said)}</li>" for said in warnings)
         parts.append(
             f'<section class="callout" aria-labelledby="h-warn"><h2 id="h-warn">Before you trust a figure</h2>'
             f"<ul>{items}</ul></section>"
@@ -296,10 +296,13 @@ def _arms(r: Results) -> list[str]:
     if r["verdict"]["primary_metric"] == "per_sample":
         both.reverse()
     given_to_each, *notes = words.budget_words(r)
-    said = (
-        f"{given_to_each}, paired by task. The column “only : only” holds the tasks that this arm alone, and {CONTROL} "
-        f"alone, rescued. {f'Against {mean} ' if (mean := words.runs_words(r)) else ''}{' '.join(notes)}"
+    paired = (
+        f", paired by task. “It alone” counts the tasks that this arm rescued and {CONTROL} did not, then the other "
+        "way round"
     )
+    paired = paired if any(pair["n"] for pair in r["paired"].values()) else ""
+    mean = f"Against {mean} " if (mean := words.runs_words(r)) else ""
+    said = f"{given_to_each}{paired}. {mean}{' '.join(notes)}"
     numbers = _numbers(
         tables.first_passes(r),
         tables.owed(r),
@@ -311,9 +314,9 @@ def _arms(r: Results) -> list[str]:
         tables.noise(r),
         tables.power(r),
         tables.fresh(r),
-        tables.published_rates(r),
-        tables.published_differences(r),
-        tables.published_noise(r),
+        published.rates(r),
+        published.differences(r),
+        published.noise(r),
     )
     return [
         _p(said),
@@ -350,7 +353,7 @@ def _hidden(r: Results) -> list[str]:
     said = "The share of programs that pass every visible test, and the share that pass every hidden test too."
     said = f"{said} {tables.leaves(r)}".strip()
     numbers = _numbers(tables.programs(r), tables.gaps(r))
-    return [_p(said), plots.hidden(climb), *map(_p, words.climb_words(r)), numbers]
+    return [_p(said), plots.hidden(climb), *map(_p, short.climb_words(r)), numbers]
 
 
 def _training_set(r: Results) -> list[str]:

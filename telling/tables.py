@@ -19,7 +19,7 @@ from figures.plan import CONTROL, METRICS
 from figures.pool import PooledArm
 from figures.results import Against, AgainstAll, ArmBill, Bill, Climb, EqualTokens, MeanInterval, Results, StoppedRate
 from grading.grade import LETTERS
-from telling import beside, words
+from telling import beside, short, words
 from telling.words import (
     CONFIDENCE,
     SHARES,
@@ -100,6 +100,7 @@ def _counted(n: int, part: float | None) -> str:
 
 AGAINST = Column(f"minus {CONTROL}", "estimate", f"against {CONTROL}")
 VERDICT = Column("verdict", "verdict")
+ALONE = Column(f"it alone : {CONTROL} alone", short="alone")  # tasks that one of the two rescued
 
 
 def rescues(r: Results) -> Table | None:
@@ -107,6 +108,8 @@ def rescues(r: Results) -> Table | None:
     primary, rows = r["verdict"]["primary_metric"] == "rescue_rate", []
     judged = words.comparisons(r) if primary else {}
     for arm, row in r["intervals"].items():
+        if not row["n"]:
+            continue
         line: list[Cell] = [arm, of(row["rescued"], row["n"]), estimate(row["rate"], row["wilson"])]
         if (pair := r["paired"].get(arm)) and pair["n"]:
             mine, theirs = pair["n_arm_only"], pair["n_resample_only"]
@@ -114,9 +117,10 @@ def rescues(r: Results) -> Table | None:
             line += [difference(by), Short(f"{mine} : {theirs}", f"{mine}:{theirs}")]
             line += [p_text(by["p_holm"]), by["verdict"] if primary else ""]
         rows.append(line)
-    only, rate = Column("only : only", short="only"), Column("rate", "estimate")
-    head: Head = ["arm", "rescued", rate, AGAINST, only, "Holm p", VERDICT]
-    return table(f"Rescue rate, points [{CONFIDENCE} interval]", head, rows, page_only=["Holm p"])
+    head: Head = ["arm", "rescued", Column("rate", "estimate"), AGAINST, ALONE, "Holm p", VERDICT]
+    unfinished = words.listed([arm for arm, row in r["intervals"].items() if not row["n"]])
+    notes = [f"No task is finished by {unfinished} yet."] if unfinished and rows else []
+    return table(f"Rescue rate, points [{CONFIDENCE} interval]", head, rows, notes, ["Holm p"])
 
 
 def audited(r: Results) -> Table | None:
@@ -153,8 +157,8 @@ def per_sample(r: Results) -> Table | None:
     if not primary and any(row["reason"] for row in r["per_sample"].values()):
         return None
     for arm, row in r["per_sample"].items():
-        if row["rate"] is None and row["reason"]:
-            rows.append([arm, row["reason"]])
+        if row["rate"] is None:
+            rows += [[arm, row["reason"]]] if row["reason"] else []
             continue
         line = [arm, of(row["passes"], row["samples"]), estimate(row["rate"], row["interval"], 2)]
         if row["n"] and (pair := row.get("paired")):
@@ -166,9 +170,9 @@ def per_sample(r: Results) -> Table | None:
 
 
 def first_passes(r: Results) -> Table | None:
-    rows = [[arm, *row["first_pass_in_round"]] for arm, row in r["intervals"].items()]
-    head = ["arm", *(f"round {k}" for k in range(r["budget"]["R"]))]
-    return table("Tasks first rescued in each round", head, rows)
+    rows = [[arm, *row["first_pass_in_round"]] for arm, row in r["intervals"].items() if row["rescued"]]
+    rounds = [Column(f"round {k}", short=f"r{k}") for k in range(r["budget"]["R"])]
+    return table("Tasks first rescued in each round", [Column("arm", short="first rescued in"), *rounds], rows)
 
 
 def owed(r: Results) -> Table | None:
@@ -214,7 +218,7 @@ def watched(r: Results) -> Table | None:
         f"However often it was looked at{by_plan}. counted: in the order of asking, up to the first task on which "
         "something is owed. worth: what bets of 1 have become; a verdict takes the bar once"
     )
-    head: Head = ["", "counted", "waiting", "only : only", "worth", "bar", "p", VERDICT, "reached after"]
+    head: Head = ["", "counted", "waiting", ALONE, "worth", "bar", "p", VERDICT, "reached after"]
     return table(caption, head, rows)
 
 
@@ -318,37 +322,6 @@ def fresh(r: Results) -> Table | None:
     return table(f"Fresh draws, points [{CONFIDENCE} interval]", head, rows, notes)
 
 
-def published_rates(r: Results) -> Table | None:
-    rows = []
-    for arm, row in r["arms"].items():
-        rate = number(row["rescue_rate"], 1) + (f" ± {row['ci']:.1f}" if row["ci"] is not None else "")
-        interval = r["intervals"][arm]["bootstrap"] if arm in r["intervals"] else None
-        drawn = [within(interval), row["n"], row["samples"], number(row["samples_per_task"], 1)]
-        rows.append([arm, rate, *drawn, " ".join(number(x, 1) for x in row["by_round"])])
-    head = ["arm", "rescue rate", "interval", "tasks", "samples", "a task", "by round"]
-    return table("Rates, as published: points, intervals by bootstrap", head, rows)
-
-
-def published_differences(r: Results) -> Table | None:
-    rows = []
-    for arm, row in r["deltas"].items():
-        if row["n_paired"]:
-            lo, hi = row["ci95"]
-            points_ = f"{row['delta']:+.1f}" + (f" [{lo:+.1f}, {hi:+.1f}]" if lo is not None else "")
-            word = row["verdict"].replace("_", " ")
-            rows.append([f"{arm} minus {row['vs']}", points_, row["n_paired"], p_text(row["p_value"]), word])
-    return table("Differences, as published", ["", "points", "tasks", "p", "verdict"], rows)
-
-
-def published_noise(r: Results) -> Table | None:
-    found = r["noise"]
-    if not found.get("means"):
-        return None
-    spread = [None if x is None else f"{x:g}" for x in (found["run_std"], found["band"])]
-    rows = [[found["runs"], " ".join(number(mean, 1) for mean in found["means"]), *spread]]
-    return table("Noise, as published, points", ["runs", "rescue rates", "sd of a run", "band"], rows)
-
-
 # ── the climb ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -370,9 +343,10 @@ def leaves(r: Results) -> str:
 
 def climb_in_short(r: Results) -> Table | None:
     """Shown tests against hidden ones, an arm a row: first and last rounds, for the width of a terminal."""
-    last, rows = r["budget"]["R"] - 1, []
+    rows = []
     if any("together" not in x for row in r["climb"].values() for x in row["rounds"]):
         return None  # an older file: its shares are each of the tasks that an arm was still at
+    last = max((x["round"] for row in r["climb"].values() for x in row["rounds"] if x["together"]["tasks"]), default=0)
     rounds = list(range(last + 1)) if last < 4 else [0, 1, last - 1, last]
     for arm, row in climbers(r).items():
         at = [row["rounds"][k]["together"] for k in rounds]
@@ -472,13 +446,15 @@ def gaps(r: Results) -> Table | None:
 
 
 def base(r: Results) -> Table | None:
-    counts, whole = r["p0_histogram"], sum(r["p0_histogram"])
-    rows = [[k, n, share(n / whole)] for k, n in enumerate(counts)]
+    rows = [[name, n, share(n / sum(r["p0_histogram"]))] for name, n in short.histogram(r)]
     return table(f"Tasks by passes among {r['budget']['G']} base attempts", ["passes", "tasks", "share"], rows)
 
 
 def training_set(r: Results) -> Table | None:
-    rows = [[name, *(r["training_set"][key][k] for k, _ in SHARES)] for key, name in STAGES]
+    rows: list[list[object]] = []
+    for key, name in STAGES:
+        counts = [r["training_set"][key][k] for k, _ in SHARES]
+        rows += [[name, *counts]] if not rows or counts != rows[-1][1:] else []  # what moves nothing is no row
     head: Head = [Column("", short="tasks by pass share"), *(name for _, name in SHARES)]
     return table("Tasks by pass share", head, rows)
 
@@ -499,12 +475,12 @@ def buckets(curve: Curve, noun: str = "program") -> Table | None:
     """A calibration's curve. noun: what has the score."""
     rows = [
         [row["bucket"], row["n"], row["passed"], estimate(row["rate"], [row["lo"], row["hi"]])]
-        if row["n"]
-        else [row["bucket"], 0, "", f"no {noun} here"]
         for row in curve["table"]
+        if row["n"]
     ]
     head: Head = ["bucket", f"{noun}s", "passes", Column("rate", "estimate")]
-    return table(f"Pass rate, points [{CONFIDENCE} interval]", head, rows)
+    empty = [row["bucket"] for row in curve["table"] if not row["n"]]
+    return table(f"Pass rate, points [{CONFIDENCE} interval]", head, rows, short.nothing_in(empty, noun))
 
 
 def areas(curve: Curve) -> Table | None:
@@ -512,6 +488,7 @@ def areas(curve: Curve) -> Table | None:
     rows = [
         [label.replace("_", ", "), words.auc(found), found["n_pos"], found["n_neg"], found["n_groups"]]
         for label, found in cast(Mapping[str, Area], curve["auc"]).items()
+        if found["auc"] is not None
     ]
     return table("Rank of passes above fails", ["", f"AUC [{CONFIDENCE}]", "passes", "fails", "tasks"], rows)
 
@@ -542,6 +519,7 @@ def cost(r: Results) -> Table | None:
     """By stage and arm. Token counts that lack some reply are marked as the least that it can have been."""
     found = r["cost"]
     priced, unknown = found["total"]["usd"] is not None, found["total"]["tokens_unknown"] > 0
+    quick = found["total"]["cpu_seconds"] < 60
 
     def tokens(b: Bill, n: int) -> Cell | None:
         mark = "≥" if b["tokens_unknown"] else ""
@@ -549,7 +527,7 @@ def cost(r: Results) -> Table | None:
 
     def bill(name: str, b: Bill, yields: Sequence[object] = ()) -> list[object]:
         asked = [b["calls"], tokens(b, b["prompt_tokens"]), tokens(b, b["completion_tokens"])]
-        times = [f"{b['latency_seconds'] / b['calls']:.1f} s", words.span(b["cpu_seconds"])]
+        times = [f"{b['latency_seconds'] / b['calls']:.1f} s", "" if quick else words.span(b["cpu_seconds"])]
         usd = f"{b['usd']:,.2f}" if priced else ""
         return [name, *asked, b["tokens_unknown"] if unknown else "", *times, usd, *yields]
 
@@ -564,7 +542,9 @@ def cost(r: Results) -> Table | None:
     out, per = Column("tokens out", short="out"), Column("per M tokens", short="rescues per M tokens")
     head: Head = [Column("", short="cost"), "calls", "tokens in", out, "without counts", "mean wait", "grading CPU",
                   "usd", "rescues", per]  # fmt: skip
-    return table("By stage and arm", head, rows, page_only=["without counts", "mean wait", "rescues", "arms together"])
+    page_only = ["without counts", "mean wait", "rescues", "arms together"]
+    page_only += ["per M tokens"] if r.get("efficiency") else []  # older files have no sentence with intervals
+    return table("By stage and arm", head, rows, page_only=page_only)
 
 
 def efficiency(r: Results) -> Table | None:
@@ -582,7 +562,7 @@ def efficiency(r: Results) -> Table | None:
     at_equal: list[Column | str] = [
         f"at equal tokens: it : {CONTROL}",
         AGAINST,
-        "only : only",
+        ALONE,
         "p",
         "Holm p",
         "tokens a task",

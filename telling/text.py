@@ -20,7 +20,7 @@ from figures.foretold import SoFar
 from figures.plan import CONTROL
 from figures.results import Results
 from swarm import PLAIN
-from telling import ahead, beside, tables, words
+from telling import ahead, beside, published, short, tables, words
 
 PAINT = {"bold": "1", "dim": "2", "better": "1;32", "worse": "1;31", "equivalent": "36", "inconclusive": "33"}
 
@@ -112,13 +112,12 @@ def text(
 
 def _base_text(r: Results, paper: Paper) -> list[str]:
     """What the group throws away: the first thing anybody sees."""
-    counts, group = r["p0_histogram"], r["budget"]["G"]
-    whole = sum(counts)
+    whole, group = sum(r["p0_histogram"]), r["budget"]["G"]
     lines = [paper.head(words.title(r)), *paper.wrap(*words.kind_words(r)), ""]
     if whole:
         lines.append(f"Tasks by passes in their base group of {group} ({words.plural(whole, 'task')})")
-        lines += paper.bars([(str(k), count) for k, count in enumerate(counts)], whole)
-    return lines + paper.wrap(*words.base_words(r))
+        lines += paper.bars(short.histogram(r), whole)
+    return lines + paper.wrap(*words.base_words(r), words.near_miss_words(r))
 
 
 def _arms_text(r: Results, paper: Paper) -> list[str]:
@@ -127,17 +126,24 @@ def _arms_text(r: Results, paper: Paper) -> list[str]:
         return paper.wrap(r["verdict"]["sentence"])
     lines = paper.wrap(*words.budget_words(r))
     if not r["intervals"]:  # of a published file
-        shown = (tables.published_rates(r), tables.published_differences(r), tables.published_noise(r))
+        shown = (published.rates(r), published.differences(r), published.noise(r))
         return lines + [line for told in shown if told for line in ["", told.caption, *paper.table(told)]]
     if r["verdict"]["primary_metric"] == "per_sample":
         lines += paper.table(tables.per_sample(r))
         lines += ["", "Rescues on the same tasks (secondary: no verdict is drawn from them)"]
-    lines += paper.table(tables.rescues(r))
-    paired = any(row["n"] for row in r["paired"].values())
-    only = f" only: rescued by this arm alone : by {CONTROL} alone." if paired else ""
-    mean = f" Minus {mean}" if (mean := words.runs_words(r)) else ""
     notes = beside.fresh_words(r), words.hinted_words(r)
-    return lines + paper.wrap(f"Points [{words.CONFIDENCE} interval].{only}{mean}", *notes)
+    mean = f" Minus {mean}" if (mean := words.runs_words(r)) else ""
+    if none := short.barren(r):
+        return lines + paper.wrap(f"{none}{mean}", *notes)
+    if not (told := tables.rescues(r)):
+        return lines + paper.wrap(*notes)
+    lines += paper.table(told)
+    paired = any(row["n"] for row in r["paired"].values())
+    alone = f" alone: tasks that this arm rescued and {CONTROL} did not : the other way round." if paired else ""
+    lines += paper.wrap(f"Points [{words.CONFIDENCE} interval].{alone}{mean}")
+    if r["budget"]["R"] > 1:
+        lines += paper.table(tables.first_passes(r))
+    return lines + paper.wrap(*notes)
 
 
 def _verdict_text(r: Results, paper: Paper) -> list[str]:
@@ -147,7 +153,7 @@ def _verdict_text(r: Results, paper: Paper) -> list[str]:
         return []  # said in the place of the arms
     if not verdict["arms"]:
         return paper.wrap(verdict["sentence"], words.noise_words(r))
-    lines = [paper.head(line) for line in paper.wrap(verdict["sentence"])]
+    lines = [paper.head(line) for line in paper.wrap(short.headline(r))]
     return lines + paper.wrap(
         words.plan_words(r),
         beside.watched_words(r),
@@ -170,27 +176,33 @@ def _pooled_text(r: Results, paper: Paper) -> list[str]:
     """What the extra samples brought back, however they were structured, and how the training set moved."""
     lines = paper.wrap(words.pooled_words(r), words.verified_words(r), words.contamination_words(r))
     if r["training_set"]["n"]:
-        lines += paper.table(tables.training_set(r)) + paper.wrap(words.selector_words(r))
+        shares = tables.training_set(r)
+        if shares and len(shares.rows) > 1:  # else it says what the histogram says
+            lines += paper.table(shares)
+        lines += paper.wrap(words.selector_words(r))
     return lines
 
 
 def _climb_text(r: Results, paper: Paper) -> list[str]:
     """Shown tests against hidden ones, by round."""
     told = tables.climb_in_short(r)
-    return [told.caption, *paper.table(told), *paper.wrap(*words.climb_words(r))] if told else []
+    if told and not any(row["together"]["all_visible_share"] for arm in r["climb"].values() for row in arm["rounds"]):
+        return paper.wrap("No program of the arms passes every visible test, in any round that all of them drew.")
+    return [told.caption, *paper.table(told), *paper.wrap(*short.climb_words(r))] if told else []
 
 
 def _outcome_text(r: Results, paper: Paper) -> list[str]:
     """What became of every attempt, by name: where the faults of a task set or a cap show first."""
-    lines = []
+    told: dict[str, list[str]] = {}
     for name, row in r["outcomes"].items():
         said = ", ".join(f"{n:,} {outcome.replace('_', ' ')}" for outcome, n in row["counts"].items())
-        lines += paper.wrap(f"{tables.group(name)}: {said}.")
+        told.setdefault(said, []).append(tables.group(name))
+    lines = paper.wrap(*(f"{words.listed(names)}: {said}." for said, names in told.items()))
     return [paper.head("How the attempts ended"), *lines, *paper.wrap(*words.tier_words(r))] if lines else []
 
 
 def _warning_text(r: Results, paper: Paper) -> list[str]:
-    lines = [line for said in r["warnings"] for line in paper.bullet(said)]
+    lines = [line for said in short.warnings(r) for line in paper.bullet(said)]
     return [paper.head("Before you trust a figure"), *lines] if lines else []
 
 
@@ -219,7 +231,7 @@ TEXT: tuple[Callable[[Results, Paper], list[str]], ...] = (
 def _hill_text(r: Results, calibration: Mapping[str, Any] | None, paper: Paper, folder: str) -> list[str]:
     """Whether the fitness is a hill, or the command that tells."""
     if curves := words.hill_curves(calibration):
-        return paper.wrap(*(words.hill_line(name, curve) for name, curve in curves.items()))
+        return paper.wrap(*words.hill_lines(curves))
     if not folder or r["dry_run"] or not sum(r["p0_histogram"]) or not r["identity"]:  # nothing to calibrate
         return []
     return paper.wrap(f"Can a search climb this fitness? No calls needed to know: python calibrate.py --out {folder}")
@@ -261,8 +273,7 @@ def plan_text(config: Mapping[str, Any], plan: Mapping[str, Any], held: SoFar | 
         f"calls: at most {calls['largest']:,}: "
         + ", ".join(f"{calls[key]:,} {name}" for key, name in stages.items() if calls[key]),
         f"tokens: at most {made:,} out, about {given:,} in{usd}",
-        ahead.time_line(config, plan, held),
-        ahead.power_line(plan, held),
+        *([] if config["dry_run"] else [ahead.time_line(config, plan, held), ahead.power_line(plan, held)]),
         *([f"predicted, in points against {CONTROL}: {said}"] if said else []),
         f"policy: {server['model']}, temperature {identity['temperature']:g}, {sent}, thinking {identity['thinking']}, "
         f"{identity['max_tokens']:,} tokens a reply; what is not sent (top_k, min_p, penalties) the server decides",

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from figures.hill import Area, Curve
-from figures.numbers import in_points, listed, of, plural, points, share
+from figures.numbers import alike, in_points, listed, of, plural, points, share
 from figures.plan import CONTROL, EQUIVALENCE_LEVEL, LEVEL
 from figures.results import Against, Power, Results
 from figures.said import UNFINISHED
@@ -168,14 +168,13 @@ def audit_words(r: Results) -> list[str]:
 
 def near_miss_words(r: Results) -> str:
     """On how many all-fail tasks the fitness has a slope to offer; empty where on none."""
-    near = r["near_miss"]
-    if not near["near_miss"]:
+    near = r.get("near_miss")  # published files have none
+    if not near or not near["near_miss"]:
         return ""
     return (
-        f"On {near['near_miss']:,} of those {near['all_fail']:,} ({share(near['share'])}) some base attempt passed "
-        f"a visible test (near-miss); there the best attempt passes {share(near['mean_best_fitness'])} of the "
-        f"visible tests on average, and at least half of them on {near['at_least_half']:,} "
-        f"({share(near['at_least_half_share'])})."
+        f"Near-miss: on {near['near_miss']:,} of those {near['all_fail']:,} ({share(near['share'])}) some base attempt "
+        f"passed a visible test. There the best one of a task passes {share(near['mean_best_fitness'])} of them on "
+        f"average, and at least half on {plural(near['at_least_half'], 'task')} ({share(near['at_least_half_share'])})."
     )
 
 
@@ -185,9 +184,9 @@ def unrescued_words(r: Results) -> str:
     if not lost["n"]:
         return ""
     return (
-        f"On the {plural(lost['n'], 'task')} that no arm rescued the best program passes "
-        f"{share(lost['mean_best_fitness'])} of the visible tests on average, and none on "
-        f"{lost['at_zero']:,} ({share(lost['at_zero_share'])})."
+        f"On the {plural(lost['n'], 'task')} that no arm rescued, the best program of a task passes "
+        f"{share(lost['mean_best_fitness'])} of its visible tests on average"
+        + (f"; on {lost['at_zero']:,} ({share(lost['at_zero_share'])}) none passes any." if lost["at_zero"] else ".")
     )
 
 
@@ -256,14 +255,14 @@ def effect_words(r: Results) -> str:
     rows = comparisons(r)
     if not rows:
         return ""
-    told = []
+    told: dict[str, str] = {}
     for arm, row in rows.items() if r["verdict"]["primary_metric"] == "rescue_rate" else ():
         lo, hi = row["interval"]
         if lo is not None and hi is not None:
-            told.append(f"{arm} {_more(lo * row['n'])} to {_more(hi * row['n'])} of {row['n']:,}")
+            told[arm] = f"{_more(lo * row['n'])} to {_more(hi * row['n'])} of {row['n']:,}"
     several = r["verdict"].get("against_runs", 1)
     mean = f", against the mean of {several} runs of {CONTROL}" if several > 1 else ""
-    effect = f"In rescues, {CONFIDENCE}{mean}: {listed(told)}." if told else ""
+    effect = f"In rescues, {CONFIDENCE}{mean}: {alike(told)}." if told else ""
     return f"{effect} {_margin_words(r, next(iter(rows.values())))}".strip()
 
 
@@ -280,7 +279,7 @@ def _margin_words(r: Results, row: Against) -> str:
         else:  # groups that pass as a whole or not at all: half of nothing is no margin
             why = f"The base group, all or nothing on most tasks, foretells next to no rescue by {CONTROL}"
         return f"{why}, so no arm can be called equivalent."
-    if rate is None:
+    if rate is None or _cannot(row):
         return ""
     from_base = ""
     if asked is not None and control is not None and row["margin"] < asked:
@@ -293,6 +292,11 @@ def _margin_words(r: Results, row: Against) -> str:
     else:
         of_control = f"{share(row['margin'] / rate, 0)} of what {CONTROL} finds"
     return f"The margin of {margin}{from_base} is {of_control}."
+
+
+def _cannot(row: Mapping[str, Any]) -> bool:
+    """Whether so few tasks cannot show an arm equivalent, whatever comes out."""
+    return row.get("equivalent_up_to", 0) is None
 
 
 def _more(rescues: float) -> str:
@@ -310,7 +314,9 @@ def equivalence_words(r: Results) -> str:
     told = {arm: interval for arm, interval in told.items() if interval}
     if not told:
         return ""
-    margin = in_points(next(iter(rows.values()))["margin"])
+    margin, fewest = in_points(next(iter(rows.values()))["margin"]), min(rows.values(), key=lambda row: row["n"])
+    if not rates and _cannot(fewest):
+        return f"No outcome on {plural(fewest['n'], 'task')} could show an arm as good as {CONTROL} within {margin}."
     exact = f"a {share(EQUIVALENCE_LEVEL, 0)} interval" if rates else "the interval of an exact test"
     wider = " (made with two more tasks, one at either extreme, since most rates are 0)" if rates else ""
     several = r["verdict"].get("against_runs", 1)
@@ -322,20 +328,18 @@ def equivalence_words(r: Results) -> str:
     )
     return (
         f"Equivalent needs {exact} within {margin} either way{wider}{too} "
-        f"{listed([f'{arm} has {interval}' for arm, interval in told.items()])}.{'' if rates else _reach_words(rows)}"
+        f"{alike(told)}.{'' if rates else _reach_words(fewest)}"
     )
 
 
-def _reach_words(rows: Mapping[str, Mapping[str, Any]]) -> str:
+def _reach_words(row: Mapping[str, Any]) -> str:
     """How much two arms may disagree on so many tasks and still be shown equivalent."""
-    row = min(rows.values(), key=lambda row: row["n"])
     n, reach = row["n"], row["equivalent_up_to"]
-    if reach is None:
-        return f" No outcome on {plural(n, 'task')} could show it."
     if reach == 0:
-        return f" On {plural(n, 'task')} that takes no task at all on which only one of the two passed."
+        return f" With {plural(n, 'task')} it takes two arms that rescue the very same ones."
     return (
-        f" On {plural(n, 'task')} that takes at most {reach:,}, half either way, on which only one of the two passed."
+        f" With {plural(n, 'task')} it is within reach while at most {reach:,} of them are rescued by only one of the "
+        "two, as many by either."
     )
 
 
@@ -409,7 +413,8 @@ def power_words(r: Results) -> str:
     if needed := row["tasks_needed"]:
         words += f"; for 80%, one comparison alone needs {ranged(needed)} all-fail tasks"
     by = "base group" if row["foretold_by"] == "base group" else "arms' own disagreement here, which is luck too"
-    return f"{words}. By the {by}: less where an arm's extra passes fall on tasks that {CONTROL} leaves."
+    ends = f"; the worse end is for an arm whose extra passes fall on tasks that {CONTROL} leaves"
+    return f"{words}. That is by the {by}{ends if ' to ' in words else ''}."
 
 
 def luck_words(r: Results) -> str:
@@ -445,13 +450,17 @@ def pooled_words(r: Results) -> str:
     if not pool["n"] or not pool["runs"]:  # all arms were shown references
         return ""
     every, alone = pool["all_runs"], pool["arms_alone"]
+    if not every["rescued"]:  # the headline has said so
+        return ""
     words = (
         f"Rescued by at least one of {plural(pool['runs'], 'run')}: {of(every['rescued'], pool['n'])} "
         f"({share(every['share'])} {within(every['wilson'])})"
     )
     if alone["rescued"] != every["rescued"]:
         words += f"; by the arms alone {alone['rescued']:,} ({share(alone['share'])} {within(alone['wilson'])})"
-    words += f". Training rows: {plural(pool['rows'], 'passing program')} on {plural(pool['rows_tasks'], 'task')}."
+    words += "."
+    if pool["rows"]:
+        words += f" Training rows: {plural(pool['rows'], 'passing program')} on {plural(pool['rows_tasks'], 'task')}."
     if pool["incomplete_tasks"]:
         words += f" On {plural(pool['incomplete_tasks'], 'task')} some run still owes attempts."
     return words
@@ -462,15 +471,19 @@ def verified_words(r: Results) -> str:
     seen = r["verified"]
     if not seen["programs"]:
         return ""
-    said = (
-        f"Verified: {of(seen['verified'], seen['programs'], 'rescued program')} of arms and re-runs pass every spare "
-        f"test of their task; {seen['without_spare_tests']:,} have none"
-    )
-    if seen["failed"] or seen["marked"]:
-        said += (
-            f"; {seen['failed']:,} fail one and {seen['marked']:,} are marked (answers known by heart): kept apart in "
-            "rescued-unverified.jsonl"
+    without = seen["without_spare_tests"]
+    if without == seen["programs"]:
+        said = f"Not verified: the tasks of {plural(without, 'rescued program')} of arms and re-runs have no spare test"
+    else:
+        said = (
+            f"Verified: {of(seen['verified'], seen['programs'], 'rescued program')} of arms and re-runs pass every "
+            "spare test of their task"
         )
+        said += f"; the tasks of {without:,} have no spare test" if without else ""
+    apart = [f"{seen['failed']:,} fail{'s' * (seen['failed'] == 1)} a spare test"] * bool(seen["failed"])
+    apart += [f"{seen['marked']:,} seem{'s' * (seen['marked'] == 1)} to know answers by heart"] * bool(seen["marked"])
+    if apart:
+        said += f"; {listed(apart)}: kept apart in rescued-unverified.jsonl"
     if cleared := seen.get("cleared", 0):
         said += (
             f"; {cleared:,} look so and are rows all the same, since they pass spare tests that no program could know"
@@ -483,7 +496,7 @@ def verified_words(r: Results) -> str:
 def contamination_words(r: Results) -> str:
     """What a model must not be measured on that was trained on the rows; empty where there are none."""
     usual = {"code_contests": ["test", "valid"], "mbpp-bundle": ["train", "validation", "test"]}.get(r["family"] or "")
-    if not r["pooled"]["n"] or usual is None:
+    if not r["pooled"]["n"] or not r["pooled"]["rows"] or usual is None:
         return ""
     splits = r["identity"].get("splits") or usual
     return (
@@ -500,51 +513,17 @@ def selector_words(r: Results) -> str:
     if not two["n"]:
         return ""
     return (
-        f"A selector keeps 20 to 80%. The first two base attempts disagree on {of(two['count'], two['n'], 'task')} "
-        f"({share(two['share'])} {within(two['wilson'])})."
+        "A selector of prompts keeps those with a pass share of 20 to 80%; one that looks at two samples alone, those "
+        f"whose first two base attempts disagree: {of(two['count'], two['n'], 'task')} ({share(two['share'])} "
+        f"{within(two['wilson'])})."
     )
 
 
 def tier_words(r: Results) -> list[str]:
     """Behind which walls the programs ran; nothing where none were run."""
-    said = (
-        [f"Graded in tier {r['tier']}: what it stops, and what not, stands in grading/walls.py."] if r["tier"] else []
-    )
+    said = [f"Graded in tier {r['tier']}: what it stops, and what not, stands in docs/grader.md."] if r["tier"] else []
     if len(under := r["graded_under"] or []) > 1:
         said.append(f"Not all attempts were graded alike: {'; then '.join(under)}. --regrade brings all under one.")
-    return said
-
-
-def climb_words(r: Results) -> list[str]:
-    """The arms whose hidden tests do not follow all the way: those whose shown tests rise and whose gap excludes 0,
-    each by its own interval. Fresh draws cannot climb. That they follow takes programs that pass every test, more than
-    the control has: who passes the shown tests passes some hidden ones whatever it does, and an arm that stops begins
-    without a pass."""
-    said = []
-    for arm, row in r["climb"].items():
-        moved, beyond = row["moved"], row["against_resample"]
-        if arm == CONTROL or not moved:
-            continue
-        found = beyond or moved
-        (lo, hi), (rise, _) = found["gap"]["interval"], found["shown"]["interval"]
-        if lo is None or lo <= 0 or rise is None or rise <= 0:  # a gap where the shown tests fall too is no climb
-            continue
-        beside = f" beyond {CONTROL}'s" if beyond else ""
-        passed = found.get("passed")  # older files have none
-        least = passed["interval"][0] if passed and beyond else None
-        follow = (
-            "and the hidden ones follow, not all the way"
-            if (least or 0) > 0
-            else "and whether the hidden ones follow is not shown"
-        )
-        said.append(
-            f"{arm} climbs the shown tests {follow}: from the first to the last round on "
-            f"{plural(moved['n'], 'task')} its share of programs that pass every shown test moved "
-            f"{points(found['shown']['mean'], sign=True)} points{beside}, its mean share "
-            f"of hidden tests passed {points(found['hidden']['mean'], sign=True)}: {points(found['gap']['mean'])} "
-            f"{within([lo, hi])} apart."
-            + (f" Programs that pass every test: {points(passed['mean'], sign=True)} points{beside}." if passed else "")
-        )
     return said
 
 
@@ -588,4 +567,16 @@ def hill_curves(calibration: Mapping[str, Any] | None) -> dict[str, Curve]:
 
 def hill_line(name: str, curve: Curve) -> str:
     """The verdict of one curve, and why."""
-    return f"{CURVES[name]}? {curve['verdict'].replace('_', ' ')}: {curve['why']}."
+    return f"{CURVES[name]}? {_hill(curve)}"
+
+
+def hill_lines(curves: Mapping[str, Curve]) -> list[str]:
+    """Those of several, once where they say the same."""
+    asked: dict[str, list[str]] = {}
+    for name, curve in curves.items():
+        asked.setdefault(_hill(curve), []).append(f"{CURVES[name]}?")
+    return [f"{' '.join(questions)} {said}" for said, questions in asked.items()]
+
+
+def _hill(curve: Curve) -> str:
+    return f"{curve['verdict'].replace('_', ' ')}: {curve['why']}."

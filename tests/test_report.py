@@ -18,7 +18,7 @@ import measure
 import report
 from figures import numbers, plan
 from swarm import Attempt
-from telling import tables, words
+from telling import short, tables, words
 from telling.text import Paper, plan_text
 from telling.text import text as report_text
 from tests.support.lay_out import ARMS, attempt, base, config, lay_out, names, play, run
@@ -79,7 +79,7 @@ def test_everything_stands_in_its_order() -> None:
         "Rescued by at least one of 6 runs",
         "tasks by pass share",
         "Do the hidden tests follow the shown ones",
-        "rescues per M tokens",
+        "Rescues a million tokens",
         "calibrate.py",
     ]
     places = [text.replace("\n", " ").find(said) for said in order]
@@ -144,7 +144,8 @@ def test_a_climb_that_the_hidden_tests_do_not_follow_is_said(hidden: str, said: 
     well_formed(text)
     assert said in text.replace("\n", " ")
     assert "resample climbs" not in text
-    shares = [line for line in text.split("\n") if line.startswith("solo ")][1].split()[1:]
+    at = text.index("Do the hidden tests follow the shown ones")
+    shares = next(line for line in text[at:].split("\n") if line.startswith("solo ")).split()[1:]
     assert float(shares[2]) > float(shares[0]) + 30 and (shares[3:] == ["0.0"] * 3) == (hidden != "PPPP")
 
 
@@ -180,7 +181,11 @@ DEGENERATE: dict[str, tuple[list[Attempt], dict[str, Any], str]] = {
     "no control": (run(["a", "b"], {"ring": {"a": 0}}), {"arms": ["ring"]}, "nothing to compare with"),
     "the control alone": (run(["a", "b"], {"resample": {}}), {"arms": ["resample"]}, "nothing to compare"),
     "an empty band": (list(base("a")), {"band": "near-miss"}, "No all-fail task is in the near-miss band"),
-    "the arms have not begun": ([a for t in names(4) for a in base(t)], {}, "still owes attempts on 4 of 4 tasks"),
+    "the arms have not begun": (
+        [a for t in names(4) for a in base(t)],
+        {},
+        "(resample, solo, ring and star on 4 of 4 tasks)",
+    ),
     "one arm is half done": (
         run(names(4), {"resample": {}}) + list(play("t0001", "ring", None))[:11],
         {"arms": ["resample", "ring"]},
@@ -189,7 +194,7 @@ DEGENERATE: dict[str, tuple[list[Attempt], dict[str, Any], str]] = {
     "full budgets, and no arm is finished": (
         [a for t in names(4) for a in base(t)] + list(play("t0001", "ring", None))[:11],
         {"arms": ["resample", "ring"], "tasks": "mbpp-bundle", "full_budget": True},
-        "resample 0 of 0",
+        "No task is finished by resample and another arm",
     ),
     "one round": (run(names(4), one, rounds=1), {"rounds": 1}, "8 particles, 1 round"),
     "arms of your own": (
@@ -249,7 +254,7 @@ def test_requests_add_up_to_those_that_were_sent() -> None:
 
 def test_the_interval_that_decides_equivalence_is_told() -> None:
     lo, hi = published()["paired"]["solo"]["equivalence_interval"]
-    said = f"solo has [{words.points(lo, sign=True)}, {words.points(hi, sign=True)}]"
+    said = f"solo [{words.points(lo, sign=True)}, {words.points(hi, sign=True)}]"
     margin = numbers.in_points(published()["verdict"]["margin"])
     told = words.equivalence_words(published())
     assert told.startswith(f"Equivalent needs the interval of an exact test within {margin} either way, and ")
@@ -591,9 +596,9 @@ def test_a_gap_where_the_shown_tests_fall_too_is_no_climb():
         "gap": part(0.067, 0.05, 0.09),
     }
     row = {"moved": moved, "against_resample": None}
-    assert words.climb_words({"climb": {"star": row}}) == []
+    assert short.climb_words({"climb": {"star": row}}) == []
     rising = {**moved, "shown": part(0.05, 0.01, 0.09)}
-    (said,) = words.climb_words({"climb": {"star": {"moved": rising, "against_resample": None}}})
+    (said,) = short.climb_words({"climb": {"star": {"moved": rising, "against_resample": None}}})
     assert "climbs" in said and "not shown" in said
 
 

@@ -16,12 +16,13 @@ from tests.support.thin import thinned
 ROOT = Path(__file__).parent.parent
 SPOKEN = {  # where sentences are made: the functions, or all of a file
     "telling/words.py": (),
+    "telling/short.py": (),
     "figures/said.py": (),
     "figures/compared.py": (),
     "figures/hill.py": ("hill",),
     "figures/plan.py": ("_runs_text", "_seeds_text", "one_of"),
     "figures/pool.py": ("_departures",),
-    "telling/text.py": ("_arms_text", "_hill_text", "plan_text", "_apart_text"),
+    "telling/text.py": ("_arms_text", "_climb_text", "_hill_text", "plan_text", "_apart_text"),
     "telling/ahead.py": (),
     "telling/beside.py": (),
     "telling/runs.py": ("differing",),
@@ -35,6 +36,8 @@ OTHERWISE = {
     "finds less than resample": "as above",
     "shown to be as good": "as above",
     "neither a difference nor its absence": "as above",
+    "(?P<who>": "finds warnings that are in the list",
+    "no verdict by the plan|One of": "finds what a verdict begins with",
     "By its parent's fitness": "what a curve is called; the sentence is that of the fitness",
     "Is the judge a hill": "what its curve is called; the sentence is that of the fitness",
 }

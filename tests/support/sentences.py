@@ -21,7 +21,7 @@ from figures.hill import hill
 from figures.plan import make_plan, plan_digest
 from figures.said import kept_grades
 from measure import measure
-from telling import ahead, beside, words
+from telling import ahead, beside, short, words
 from telling.curves import area
 from telling.text import plan_text, text
 from tests.support.lay_out import attempt, base, config, names, run
@@ -116,6 +116,7 @@ def quick(rescued: Mapping[str, Mapping[str, int]], n: int = 4, drop: int = 0, *
 
 
 TWO: dict[str, dict[str, int]] = {"resample": {}, "star": {}}
+FOUND_ONE: dict[str, dict[str, int]] = {"resample": {}, "star": {"t0000": 0}}
 
 
 def entry(how: Callable[[Any], Any], says: str, when: str, on: Sequence[Any], off: Sequence[Any]) -> Entry:
@@ -182,6 +183,54 @@ of_run = [
 ]  # fmt: skip
 
 THREE_RUNS: dict[str, Any] = {"arms": 4}
+
+
+def shared(*arms: str) -> Callable[[], Any]:
+    """Warnings of some arms that say the same."""
+    alike = "replies repeat another one on the same task; does the server act on temperature and seed?"
+    return made(warnings=[f"{arm}: 5 of 8 {alike}" for arm in arms])
+
+
+def owing_too(*arms: str) -> Callable[[], Any]:
+    rest = "which its rates leave out: they lean towards tasks rescued early, and so finished early."
+    return made(warnings=[f"{arm} still owes attempts on 1 of 4 tasks, {rest}" for arm in arms])
+
+
+def headlined(r: Any) -> str:
+    found = short.headline(r)
+    assert len(re.findall(r"[.] [A-Z]", found)) < 2, found  # two sentences at most
+    return found
+
+
+of_headline = [
+    entry(headlined, "found more than resample (6 of 60 tasks against 0)", "better, and one run of resample",
+          [case(60, 0, 6)], [case(60, 0, 5)]),
+    entry(headlined, "found less than resample (0 of 60 tasks against 6)", "worse", [case(60, 6, 0)], [case(60, 5, 0)]),
+    entry(headlined, "found as much as resample within", "equivalent", [case(120, 30, 30, 25)],
+          [case(120, 30, 30, 24)]),
+    entry(headlined, "resample rescued 0 and star 5", "of no arm is anything known", [case(60, 0, 5)],
+          [case(60, 0, 6)]),
+    entry(headlined, "no arm rescued any", "and nothing was rescued", [case(60, 0, 0)], [case(60, 0, 1)]),
+    entry(headlined, "resample rescued 4, 4 and 4 in its 3 runs", "re-runs of resample take part in the verdict",
+          [case(40, 4, 3, 3, noise=2)], [case(40, 4, 3, 3)]),
+    entry(headlined, "is not known: these tasks do not show", "some arm is inconclusive", [case(60, 0, 5)],
+          [case(60, 0, 6)]),
+    entry(headlined, "Whether star differs from resample is not known", "the same", [case(60, 0, 5)], [case(60, 0, 6)]),
+    entry(headlined, ", adjusted for the number of arms", "and its own 95% interval excludes 0",
+          [case(60, 0, 6, arms=4)], [case(60, 0, 5, arms=4), case(60, 0, 5)]),
+    entry(headlined, "worth acting on", "and there is a margin", [case(60, 0, 5, passing=1)],
+          [case(60, 0, 5, passing=0)]),
+    entry(headlined, "So far, and no verdict by the plan", "the base group or an arm owes an attempt",
+          [case(60, 0, 6, owed=True)], [case(60, 0, 6)]),
+    entry(headlined, "Exploratory: Star", "no plan came first, or it no longer says what is done",
+          [case(60, 0, 6, planned=False)], [case(60, 0, 6)]),
+    entry(headlined, "planned runs, and no verdict by itself", "`--seeds` of two or more",
+          [case(60, 0, 6, seeds=2)], [case(60, 0, 6, seeds=1)]),
+    entry(headlined, "(shown a right program, or a part of one)", "an arm that is shown references",
+          [case(60, 0, 6, hinted=True)], [case(60, 0, 6)]),
+    entry(short.barren, "No arm rescued any of", "in place of the table of arms: none rescued any of as many tasks",
+          [case(60, 0, 0)], [case(60, 0, 1)]),
+]  # fmt: skip
 of_verdict = [
     entry(verdict, "found more than resample", "better: its own interval is above 0, and the Holm-adjusted p under .05",
           [case(60, 0, 6)], [case(60, 0, 5)]),
@@ -266,6 +315,10 @@ def pair(**changes: Any) -> Callable[[], Any]:
     return made(**{f"paired__star__{key}": value for key, value in changes.items()})
 
 
+def against_all() -> Any:
+    return {**case(40, 4, 4, 4)()["paired"]["star"], **SEEN}
+
+
 def seen(**arm: Any) -> Callable[[], Any]:
     """A grown run that was looked at on the way."""
     row = {"n": 40, "waiting": 0, "n_arm_only": 9, "n_resample_only": 0, "wealth": 99.0, "bar": 80.0, "p": 0.01,
@@ -282,21 +335,24 @@ def cleared(**bands: Any) -> dict[str, Any]:
     return {"clears": {"star": bands}}
 
 
+SEEN = {"equivalent_up_to": 1}  # so many tasks that arms could be shown equivalent
 RE_RUNS: dict[str, Any] = {"verdict__against_runs": 3, "verdict__primary_metric": "per_sample"}
 of_difference = [
     entry(words.effect_words, "In rescues, 95%", "the difference has an interval",
           [pair(interval=[-0.03, 0.05])], [pair(interval=[None, None])]),
     entry(words.effect_words, "against the mean of 3 runs", "re-runs of resample take part in the verdict",
-          [made(verdict__against_runs=3, paired__star__vs_all_resample=case(40, 4, 4, 4)()["paired"]["star"])],
+          [made(verdict__against_runs=3, paired__star__vs_all_resample=against_all())],
           [made(verdict__against_runs=1)]),
     entry(words.runs_words, "where a verdict is drawn", "re-runs of resample take part in the verdict",
           [made(verdict__against_runs=2)], [made(verdict__against_runs=1)]),
     entry(words.effect_words, "of what resample finds", "resample finds more than the margin",
-          [pair(margin=0.05, control_rate=0.0501)], [pair(margin=0.05, control_rate=0.05)]),
+          [pair(margin=0.05, control_rate=0.0501, **SEEN)], [pair(margin=0.05, control_rate=0.05, **SEEN)]),
     entry(words.effect_words, "more than resample finds at all", "the margin is all that resample finds, or more",
-          [pair(margin=0.05, control_rate=0.05)], [pair(margin=0.05, control_rate=0.0501)]),
+          [pair(margin=0.05, control_rate=0.05, **SEEN)],
+          [pair(margin=0.05, control_rate=0.0501, **SEEN),
+           pair(margin=0.05, control_rate=0.05, equivalent_up_to=None)]),
     entry(words.effect_words, "that the base group foretells of resample", "half of that is less than the margin asked "
-          "for", [pair(margin=0.0499)], [pair(margin=0.05)]),
+          "for", [pair(margin=0.0499, **SEEN)], [pair(margin=0.05, **SEEN)]),
     entry(words.effect_words, "No base attempt passed, which", "no base attempt passed",
           [made(paired__star__margin=0.0, p0_histogram=[40, 0, 0]),
            made(paired__star__margin=0.0, p0_histogram=[40, 0])], [made(paired__star__margin=0.0)]),
@@ -310,20 +366,20 @@ of_difference = [
           [made(paired__star__margin=0.0, p0_histogram=[40, 0]), made(paired__star__margin=0.0)]),
     entry(words.equivalence_words, "interval of the difference from the mean of", "the same, and re-runs of resample "
           "take part in the verdict",
-          [made(verdict__against_runs=3, paired__star__vs_all_resample=case(40, 4, 4, 4)()["paired"]["star"])],
+          [made(verdict__against_runs=3, paired__star__vs_all_resample=against_all())],
           [made(verdict__against_runs=1)]),
     entry(words.equivalence_words, "Equivalent needs", "some arm is neither better nor worse, and has an interval",
-          [pair(verdict="inconclusive"), pair(verdict="equivalent")],
+          [pair(verdict="inconclusive", **SEEN), pair(verdict="equivalent", **SEEN)],
           [pair(verdict="better"), pair(equivalence_interval=[None, None])]),
     entry(words.equivalence_words, "made with two more tasks", "the same, by the rate of samples",
           [made(verdict__primary_metric="per_sample",
                 per_sample__star={"paired": case(40, 4, 4, 4)()["paired"]["star"]}, per_sample__resample={})],
           [made()]),
-    entry(words.equivalence_words, "could show it", "so few tasks that none would be enough",
+    entry(words.equivalence_words, "No outcome on", "so few tasks that none would be enough",
           [pair(equivalent_up_to=None)], [pair(equivalent_up_to=0)]),
-    entry(words.equivalence_words, "takes no task at all", "so few tasks that the two may not disagree",
+    entry(words.equivalence_words, "rescue the very same ones", "so few tasks that the two may not disagree",
           [pair(equivalent_up_to=0)], [pair(equivalent_up_to=1), pair(equivalent_up_to=None)]),
-    entry(words.equivalence_words, "half either way", "the most they may disagree and be equivalent",
+    entry(words.equivalence_words, "as many by either", "the most they may disagree and be equivalent",
           [pair(equivalent_up_to=1)], [pair(equivalent_up_to=0)]),
     entry(beside.watched_words, "finds more than resample, seen after", "the plan was sound but for a limit that grew "
           "or a run that goes on, and the bets have won: 2 x arms / .05 times the stake",
@@ -368,16 +424,17 @@ of_power = [
     entry(words.power_words, "would be seen here with a chance of", "some arm is neither better nor worse",
           [made(verdict__arms__star="inconclusive")],
           [made(verdict__arms__star="better"), made(power__star__power_holm=0.3), made(power__star__n=0)]),
-    entry(words.power_words, "By the base group: less where", "how often arms disagree is taken from the base group",
+    entry(words.power_words, "That is by the base group", "how often arms disagree is taken from the base group",
           [made(power__star__foretold_by="base group")], [made(power__star__foretold_by="these tasks")]),
     entry(words.power_words, "which is luck too", "it is taken from these tasks: the near-miss band, or none foretold",
           [made(power__star__foretold_by="these tasks")], [made(power__star__foretold_by="base group")]),
+    entry(words.power_words, "the worse end is for an arm whose extra", "a chance or a number of tasks is a range",
+          [made(power__star__power_holm=[0.1, 0.2])],
+          [made(power__star__power_holm=[0.1, 0.1], power__star__tasks_needed=[157, 157])]),
     entry(beside.fresh_words, "What an arm must beat", "the base group foretells something of its all-fail tasks",
           [expected(), expected(rescue_interval=[[0.0, 0.5]])],
           [expected(rescue=[None]), expected(all_fail=0), expected(band="near-miss"),
            expected(rescue_interval=[[0.0, 0.51]])]),
-    entry(beside.fresh_words, "cannot be told from so few base groups", "and its interval is wider than half of all",
-          [expected(rescue_interval=[[0.0, 0.51]])], [expected(rescue_interval=[[0.0, 0.5]])]),
     entry(beside.fresh_words, "cannot be told from this base group", "or it foretells nothing, though some task passed",
           [expected(rescue=[None], all_fail=40, n=41)],
           [expected(rescue=[None], all_fail=40, n=40), expected(rescue=[0.1], all_fail=40, n=41)]),
@@ -426,45 +483,54 @@ def checks(**counts: int) -> Callable[[], Any]:
 
 
 of_rescues = [
-    entry(words.pooled_words, "Rescued by at least one of", "some task is finished by an arm",
-          [made()], [brought(n=0)]),
+    entry(words.pooled_words, "Rescued by at least one of", "some run has rescued a task",
+          [brought(all_runs__rescued=1)], [brought(all_runs__rescued=0), brought(n=0)]),
+    entry(words.pooled_words, "Training rows", "some program passes", [brought(rows=1)], [brought(rows=0)]),
     entry(words.pooled_words, "; by the arms alone", "re-runs of resample rescued further tasks",
           [brought(arms_alone__rescued=3)], [made()]),
     entry(words.pooled_words, "some run still owes attempts", "on a task of these something is owed",
           [brought(incomplete_tasks=1)], [brought(incomplete_tasks=0)]),
-    entry(words.verified_words, "pass every spare test of their task", "a rescued program was looked at",
-          [checks(programs=1)], [checks(programs=0)]),
-    entry(words.verified_words, "kept apart in rescued-unverified.jsonl", "one fails a spare test, or knows answers by "
-          "heart", [checks(failed=1), checks(marked=1)], [checks()]),
+    entry(words.verified_words, "pass every spare test of their task", "a rescued program was looked at that has one",
+          [checks(programs=2)], [checks(programs=1), checks(programs=0, without_spare_tests=0)]),
+    entry(words.verified_words, "have no spare test", "some has none", [checks(), checks(programs=1)],
+          [checks(without_spare_tests=0)]),
+    entry(words.verified_words, "Not verified: the tasks of", "none has one", [checks(programs=1)],
+          [checks(programs=2)]),
+    entry(words.verified_words, "fails a spare test", "one does", [checks(failed=1)], [checks(marked=1)]),
+    entry(words.verified_words, "to know answers by heart", "one does", [checks(marked=1)], [checks(failed=1)]),
+    entry(words.verified_words, "kept apart in rescued-unverified.jsonl", "either",
+          [checks(failed=1), checks(marked=1)], [checks()]),
     entry(words.verified_words, "are rows all the same", "a marked one passes spare tests of new inputs",
           [checks(cleared=1)], [checks()]),
     entry(words.verified_words, "that the reference of the task fails as well", "some spare test",
           [checks(disputed_tests=1)], [checks()]),
     entry(words.contamination_words, "must not be measured there", "rows of a part of code_contests or MBPP that is "
           "not the one for training", [made(identity__splits=["test"]), made(identity__splits=["train", "test"])],
-          [made(identity__splits=["train"]), made(family="mine.jsonl"), made(pooled__n=0)]),
+          [made(identity__splits=["train"]), made(family="mine.jsonl"), made(pooled__n=0), made(pooled__rows=0)]),
     entry(words.contamination_words, "whose other parts are a benchmark", "rows of the one for training",
           [made(identity__splits=["train"])], [made(identity__splits=["test"]), made(family="mine.jsonl")]),
-    entry(words.selector_words, "The first two base attempts disagree", "a task has two base attempts",
+    entry(words.selector_words, "whose first two base attempts disagree", "a task has two base attempts",
           [made(training_set__first_two_disagree={"n": 1, "count": 0, "share": 0.0, "wilson": [0.0, 0.8]})],
           [made(training_set__first_two_disagree={"n": 0})]),
     entry(words.unrescued_words, "that no arm rescued", "an all-fail task that every arm finished, and none rescued",
           [made(unrescued__n=1)], [made(unrescued__n=0)]),
+    entry(words.unrescued_words, "none passes any", "and on one no program passes a visible test",
+          [made(unrescued__n=2, unrescued__at_zero=1)], [made(unrescued__n=2, unrescued__at_zero=0)]),
     entry(words.repeats_words, "Passes in a round after the first one", "full budgets, and a pass after a task's first",
           [made(per_sample__star={"passes": 3, "passes_after_first": 1, "repeats": 0}, per_sample__resample={})],
           [made(per_sample__star={"passes": 3, "passes_after_first": 0, "repeats": 0}, per_sample__resample={})]),
-    entry(words.climb_words, "climbs the shown tests", "the share of programs that pass every shown test rises, and "
-          "the hidden ones rise less, each by its own interval", [moved(0.001, 0.001, 0.0)],
+    entry(short.climb_words, "climbs the shown tests and", "the share of programs that pass every shown test rises, "
+          "and the hidden ones rise less, each by its own interval", [moved(0.001, 0.001, 0.0)],
           [moved(0.0, 0.001, 0.0), moved(0.001, 0.0, 0.0), moved(-0.03, 0.05, -0.1)]),
-    entry(words.climb_words, "the hidden ones follow, not all the way", "and the share of programs that pass every "
+    entry(short.climb_words, "the hidden ones follow, not all the way", "and the share of programs that pass every "
           "test rises beyond resample's, by its own", [moved(0.001, 0.001, 0.001, beyond=True)],
           [moved(0.001, 0.001, 0.0, beyond=True), moved(0.001, 0.001, 0.001)]),
-    entry(words.climb_words, "whether the hidden ones follow is not shown", "and that does not exclude 0, or resample "
+    entry(short.climb_words, "whether the hidden ones follow is not shown", "and that does not exclude 0, or resample "
           "is not there", [moved(0.001, 0.001, 0.0, beyond=True), moved(0.001, 0.001, 0.001)],
           [moved(0.001, 0.001, 0.001, beyond=True)]),
-    entry(words.climb_words, "Programs that pass every test", "and the file tells of them",
+    entry(short.climb_words, "programs that pass every test +", "and the file tells of them",
           [moved(0.001, 0.001, 0.0)], [moved(0.001, 0.001, None)]),
-    entry(words.climb_words, "points beyond resample's", "resample is there to compare with",
+    entry(short.climb_words, "beyond resample", "resample is there to compare with",
           [moved(0.001, 0.001, 0.0, beyond=True)], [moved(0.001, 0.001, 0.0)]),
 ]  # fmt: skip
 
@@ -487,11 +553,19 @@ def owing() -> Any:
     return results
 
 
+def fruitless() -> Any:
+    """The same, where no arm has rescued a task."""
+    results = spent()()
+    for row in results["intervals"].values():
+        row["rescued"] = 0
+    return results
+
+
 ASKED = {"sent": 5, "answered": 4, "retries": 1, "refused": 0, "possibly_billed": 1, "faults": 0}
 IDLE = {"busy": 0.9, "retrying": 0.0, "grader": 0.04, "nothing_to_ask": 0.0}
 of_cost = [
     entry(beside.efficiency_words, "Rescues a million tokens", "the tokens of an arm's attempts are known",
-          [spent()], [spent(per_million_tokens=None), spent(n=0), owing]),
+          [spent()], [spent(per_million_tokens=None), spent(n=0), owing, fruitless]),
     entry(beside.efficiency_words, "At equal tokens", "and those of resample, so that both can be cut at as many",
           [spent()], [spent(equal_tokens=None)]),
     entry(words.cost_words, "Wall time", "known", [bill(wall_seconds=90.0)], [bill(wall_seconds=None)]),
@@ -531,6 +605,12 @@ def late(outcome: str) -> list[Any]:
 
 
 ONE: dict[str, Any] = {**SMALL, "arms": ["resample"]}
+of_shared = [
+    entry(short.warnings, "act on temperature and seed? (solo and star 5 of 8)", "two arms say the same of each",
+          [shared("solo", "star")], [shared("solo"), owing_too("solo", "star")]),
+    entry(short.warnings, "Attempts are still owed, which the rates leave out", "two arms or more owe some",
+          [owing_too("solo", "star")], [owing_too("star")]),
+]  # fmt: skip
 of_warnings = [
     entry(warned, "There is no task in this run", "no attempt is there", [laid(list)], [quick(TWO)]),
     entry(warned, "which no figure counts", "a task of the plan has not even its card: a limit came first, or it "
@@ -680,7 +760,7 @@ of_hills += [
 
 def told(r: Any) -> str:
     """The text of a report, its lines joined, tables and all."""
-    return " ".join(text(r, width=10_000).split("\n"))
+    return re.sub(r"(█)█+|( ) +", r"\1\2", " ".join(text(r, width=10_000).split("\n")))
 
 
 def published(results: Any) -> Any:
@@ -697,8 +777,10 @@ of_text = [
           [made()], [made(p0_histogram=[0, 0])]),
     entry(told, "secondary: no verdict is drawn from them", "the plan judges by samples", [by_samples(True)],
           [by_samples(False)]),
-    entry(told, "only: rescued by this arm alone", "an arm is compared with resample",
-          [quick(TWO)], [quick({"resample": {}})]),
+    entry(told, "alone: tasks that this arm rescued", "an arm is compared with resample, and some arm rescued a task",
+          [quick(FOUND_ONE)], [quick({"resample": {"t0000": 0}}), quick(TWO)]),
+    entry(told, "No program of the arms passes every visible test", "in place of the table of shown and hidden tests",
+          [quick(TWO)], [quick(FOUND_ONE)]),
     entry(told, "Can a search climb this fitness", "no calibration, of a run folder",
           [made()], [made(dry_run=True), made(identity={}), lambda: published(case(40, 4, 4, 4)())]),
     entry(told, "Published figures alone", "a file that has no other", [lambda: published(case(40, 4, 4, 4)())],
@@ -877,7 +959,8 @@ of_a_plan = [
 LIST: dict[str, list[Entry]] = {
     "The plan": of_a_plan,
     "The run and its base group": of_run,
-    "The verdict": of_verdict,
+    "The headline": of_headline,
+    "The verdict, as results.json holds it": of_verdict,
     "Why a verdict is exploratory": of_plan,
     "The difference, and what chance does": of_difference,
     "What could be seen": of_power,
@@ -886,6 +969,7 @@ LIST: dict[str, list[Entry]] = {
     "Rates a sample": of_rates,
     "Between the tables": of_text,
     "Warnings": of_warnings,
+    "Warnings that several arms share": of_shared,
     "The audit": of_audit,
     "What it cost": of_cost,
     "Calibration": of_hills,

@@ -35,6 +35,7 @@ from typing import IO, Any, cast
 from asking.events import Event
 from commands.settings import DEFAULTS, Config, Row, flag, said, shrinks
 from faults import DiskFault, RecordsError
+from reading.by_task import OnDisk
 from reading.lines import loads, parse_attempt
 from swarm import Attempt, Slot
 from tasksets.task import Task, from_card
@@ -163,8 +164,8 @@ class Folder:
             except ValueError:  # moved aside when a run opens the folder to write
                 self.unreadable.add((name, at))
 
-    def attempts(self) -> Iterator[Attempt]:
-        """Every attempt once, in the order of the file."""
+    def placed(self) -> Iterator[tuple[int, Attempt]]:
+        """(offset in bytes, attempt) of every attempt once, in the order of the file."""
         seen: set[Slot] = set()
         for at, line in self.lines(ATTEMPTS):
             try:
@@ -174,7 +175,13 @@ class Folder:
                 continue
             if attempt.slot not in seen:
                 seen.add(attempt.slot)
-                yield attempt
+                yield at, attempt
+
+    def attempts(self) -> Iterator[Attempt]:
+        return (attempt for _, attempt in self.placed())
+
+    def by_task(self) -> OnDisk:
+        return OnDisk(self.path / ATTEMPTS, self.placed())
 
     def cards(self) -> Iterator[Task]:
         seen: set[str] = set()

@@ -32,6 +32,7 @@ if __name__ == "__main__":
 import asyncio
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -249,8 +250,8 @@ def tell(args: Args, folder: Folder, stopped: bool = False) -> None:
 
     def noting() -> Iterator[Attempt]:
         for attempt in attempts():
-            if attempt.passed:
-                passing.append(attempt)
+            if attempt.passed and attempt.arm != "base":  # of a base group no row is made
+                passing.append(replace(attempt, reply="", reasoning=""))
             yield attempt
 
     # another one than the plan's is labelled exploratory
@@ -270,7 +271,7 @@ def tell(args: Args, folder: Folder, stopped: bool = False) -> None:
     folder.write("rescued-unverified.jsonl", apart)
     folder.write("report.txt", told() + "\n")
     with busy("making the page"):
-        folder.write("report.html", page(results, folder.attempts(), cards, config, calibration, folder.checks()))
+        folder.write("report.html", page(results, folder.by_task(), cards, config, calibration, folder.checks()))
     note_unreadable(folder)
     show_report(folder, results, good, apart, stopped)
 

@@ -27,22 +27,29 @@ STATEMENT = 4_000  # characters of a statement that are searched
 TAG_COLUMNS = 2
 
 
+def in_turn(a: Attempt) -> tuple[bool, bool, str, int, int, int]:
+    """The order of a task's attempts: round by round, so that a program follows its parent."""
+    return a.arm != "base", a.arm != "round0", a.arm, a.rerun, a.round, a.particle
+
+
 class _Play:
-    """What one arm did on one task."""
+    """What one arm did on one task. Nothing is kept of an attempt but how it ended: there may be a million."""
 
     def __init__(self) -> None:
         self.drawn = self.passes = 0
         self.first: int | None = None  # round of the first pass
-        self.best: Attempt | None = None
+        self.best: tuple[bool, float, int] | None = None
+        self.turn = (False, False, "", 0, 0, 0)  # of the best: of equals the first
+        self.outcome = ""
 
     def see(self, a: Attempt) -> None:
         self.drawn += 1
         self.passes += a.passed
         if a.passed:
             self.first = a.round if self.first is None else min(self.first, a.round)
-        key = (a.passed, a.fitness, a.hidden_passed)
-        if self.best is None or key > (self.best.passed, self.best.fitness, self.best.hidden_passed):
-            self.best = a
+        worth, turn = (a.passed, a.fitness, a.hidden_passed), in_turn(a)
+        if self.best is None or worth > self.best or (worth == self.best and turn < self.turn):
+            self.best, self.turn, self.outcome = worth, turn, a.outcome
 
     def told(self) -> dict[str, Any]:
         assert self.best is not None
@@ -50,8 +57,8 @@ class _Play:
             "drawn": self.drawn,
             "passes": self.passes,
             "first": self.first,
-            "fitness": self.best.fitness,
-            "outcome": self.best.outcome,
+            "fitness": self.best[1],
+            "outcome": self.outcome,
         }
 
 

@@ -15,6 +15,8 @@ import zlib
 from base64 import b85encode
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from grading.grade import LETTERS, clip, tally
 from swarm import Attempt, Prompt, Slot, problem
 from tasksets.task import Task
@@ -48,6 +50,13 @@ class Texts:
 
 def packed(card: Task | None, attempts: Sequence[Attempt], prompts: Mapping[Slot, Prompt], cut: int) -> str:
     """A chunk. attempts: in an order in which a program stands near those it came from, for the sake of size."""
+    return measured(card, attempts, prompts, cut)[0]
+
+
+def measured(
+    card: Task | None, attempts: Sequence[Attempt], prompts: Mapping[Slot, Prompt], cut: int
+) -> tuple[str, int]:
+    """A chunk, and the length of its longest text before it was cut: any cut beyond that comes to the same chunk."""
     texts = Texts(cut)
     held = {a.slot.within_task(): _held(card, a) for a in attempts}
     whole = problem(card) if card else ""
@@ -82,15 +91,29 @@ def packed(card: Task | None, attempts: Sequence[Attempt], prompts: Mapping[Slot
                      a.hidden_tests, a.hidden_total, *told, a.parent, a.social, number,
                      None if sent else a.prompt_sha[:12], a.error or None, a.error_line])  # fmt: skip
     columns = {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
+    longest = max([*map(len, texts.all), *texts.cut_from.values()], default=0)
     return squeezed({"columns": columns, "texts": texts.all, "cut": texts.cut_from, "prompts": patterns,
-                     "problem": 0 if whole else None})  # fmt: skip
+                     "problem": 0 if whole else None}), longest  # fmt: skip
 
 
 def squeezed(value: object) -> str:
     """JSON as raw deflate, in base 85 with a comma for the letter that could begin a tag."""
-    squeeze = zlib.compressobj(9, zlib.DEFLATED, -15)
+    squeeze = zlib.compressobj(6, zlib.DEFLATED, -15)  # 9 takes twice as long for 3% less
     data = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()  # ASCII: lone surrogates survive
-    return b85encode(squeeze.compress(data) + squeeze.flush()).decode().replace("<", ",")
+    return in_base85(squeeze.compress(data) + squeeze.flush()).replace("<", ",")
+
+
+ALPHABET = np.frombuffer(b"".join(b85encode(bytes([0, 0, 0, n]))[-1:] for n in range(85)), dtype=np.uint8)
+
+
+def in_base85(data: bytes) -> str:
+    """What base64.b85encode makes of it, thirty times as fast: that one takes four bytes at a time."""
+    words = np.frombuffer(data + bytes(-len(data) % 4), dtype=">u4").astype(np.uint32)
+    digits = np.empty((len(words), 5), dtype=np.uint8)
+    for place in range(4, -1, -1):
+        words, digits[:, place] = np.divmod(words, 85)
+    whole = ALPHABET[digits].tobytes().decode("ascii")
+    return whole[: len(whole) - -len(data) % 4]
 
 
 def split(text: str, known: Iterable[tuple[str, str]]) -> list[str]:

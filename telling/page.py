@@ -15,7 +15,6 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,12 @@ from figures.plan import CONTROL
 from figures.regraded import graded
 from figures.replayed import rebuilt
 from figures.results import Results
+from reading.by_task import ByTask, InMemory, OnDisk
 from swarm import Attempt
 from tasksets.task import Task
 from telling import beside, plots, published, short, tables, words
-from telling.browse import browsable, fit, statements, written
-from telling.packed import packed, squeezed
+from telling.browse import browsable, fit, in_turn, statements, written
+from telling.packed import measured, squeezed
 from telling.words import plural, share, within
 
 FRAME = Path(__file__).with_name("page.html")
@@ -53,7 +53,7 @@ LINKS = {
 
 def page(
     results: Results,
-    attempts: Iterable[Attempt],
+    attempts: Iterable[Attempt] | ByTask,
     cards: Iterable[Task],
     config: Config,
     calibration: Mapping[str, Any] | None = None,
@@ -61,13 +61,13 @@ def page(
 ) -> str:
     """report.html: one page that needs nothing else and asks nobody for anything.
 
-    attempts: those of the file, walked once and kept without their replies; checks: the grades of a regrade, where
-    config.json names one. The page stays under 8 MB: where it would not, texts are cut, then attempts left out, and it
-    says so.
+    attempts: those of the file, walked once; then those of the tasks that the page has room for, task by task. checks:
+    the grades of a regrade, where config.json names one. The page stays under 8 MB: where it would not, texts are cut,
+    then attempts left out, and it says so.
     """
-    cards, sent = list(cards), _by_task(replace(a, reply="", reasoning="") for a in attempts)
-    regrades = _by_task(graded((a for of_task in sent.values() for a in of_task), checks, config))
-    index = browsable(results, (a for of_task in regrades.values() for a in of_task), cards)
+    cards, checks = list(cards), list(checks)
+    by_task = attempts if isinstance(attempts, OnDisk) else InMemory(attempts)
+    index = browsable(results, graded(iter(by_task), checks, config), cards)
     parts = {
         "all_fail": _all_fail(results),
         "arms": _arms(results),
@@ -95,23 +95,21 @@ def page(
     fill |= {"data": written(index), "statements": squeezed(statements(index, by_id))}
     room = PAGE_BYTES - len(frame) - sum(len(part.encode()) for part in fill.values())
 
-    def pack(task_id: str, cut: int) -> str:
-        card = by_id.get(task_id)
-        return packed(card, regrades[task_id], rebuilt(card, sent[task_id], due) if card else {}, cut)
+    checks_of: dict[str, list[Row]] = {}
+    for check in checks:
+        checks_of.setdefault(check["task_id"], []).append(check)
+    made: dict[str, tuple[str, int]] = {}
 
-    chunks, fill["cut"] = fit([task["id"] for task in index["tasks"] if task["id"] in sent], pack, room)
+    def pack(task_id: str, cut: int) -> str:
+        if task_id not in made or made[task_id][1] > cut:
+            card, sent = by_id.get(task_id), sorted(by_task.of(task_id), key=in_turn)
+            now = list(graded(sent, checks_of.get(task_id, ()), config))
+            made[task_id] = measured(card, now, rebuilt(card, sent, due) if card else {}, cut)
+        return made[task_id][0]
+
+    chunks, fill["cut"] = fit([task["id"] for task in index["tasks"] if task["arms"]], pack, room)
     fill["chunks"] = written(chunks)
     return re.sub(r"\{\{(\w+)\}\}", lambda name: fill[name[1]], frame)
-
-
-def _by_task(attempts: Iterable[Attempt]) -> dict[str, list[Attempt]]:
-    """Round by round, so that a program follows its parent."""
-    told: dict[str, list[Attempt]] = {}
-    for a in attempts:
-        told.setdefault(a.task_id, []).append(a)
-    for of_task in told.values():
-        of_task.sort(key=lambda a: (a.arm != "base", a.arm != "round0", a.arm, a.rerun, a.round, a.particle))
-    return told
 
 
 def simple_page(

@@ -12,7 +12,7 @@ target the hidden tests, which are run where the records lack them: for programs
 A second curve needs nothing but the records: the chance that a child passes, given the fitness of its parent.
 
 Everything lands in the run folder: checks.jsonl (continues where it stopped; a second call only prints, unless the
-grader's rules have changed), calibration.json, calibration.svg and .png, and with --judge the folder judge/ and
+grader's rules have changed), calibration.json, .txt, .svg and .png, and with --judge the folder judge/ and
 judge.jsonl.
 
 {rule}

@@ -42,7 +42,7 @@ from typing import NamedTuple, cast
 
 from arms.question import REQUEST, question
 from commands.checks import Checks
-from commands.console import busy, note, point_at, say
+from commands.console import at_last, busy, note, point_at, say
 from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_unreadable, opened, show_curves, write_down
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
@@ -495,7 +495,7 @@ def text(made: Row) -> str:
     return "\n".join([*out, "", *textwrap.wrap(hill_line("fitness", made["fitness"]), 80)])
 
 
-def tell(args: Args, folder: Folder) -> None:
+def tell(args: Args, folder: Folder, stopped: bool = False) -> None:
     """calibration.json, its plot, the report, the page and the rows, from what is on disk and nothing else."""
     config = folder.config_of(COMMAND)
     made, cards = calibration(config, folder.attempts()), list(folder.cards())
@@ -508,9 +508,12 @@ def tell(args: Args, folder: Folder) -> None:
         said = [*facts(made), correlated(made["correlation"])]
         folder.write("report.html", queries_page(made, PANELS, said, cards, folder.attempts(), folder.checks()))
     note_unreadable(folder)
-    show_curves(folder, plot(made, PANELS), told, is_report=True)
     point_at(folder.path / "report.html", "the report as a page")
+    point_at(folder.path / "report.txt", "the report as it stands above")
     point_at(folder.path / "passing.jsonl", plural(rows.count("\n"), "training row"))
+    show_curves(folder, plot(made, PANELS), told, is_report=True)
+    if made["counts"]["unfinished"] and not stopped:
+        at_last("to continue, since it is not finished: the command that made it goes on")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -519,7 +522,7 @@ def main(argv: list[str] | None = None) -> int:
     def work() -> int:
         code = DONE if args.reuse else make(args)
         if is_telling(code, args.out) and (args.reuse or not args.plan):
-            tell(args, Folder(args.out))
+            tell(args, Folder(args.out), stopped=code != DONE)
         return code
 
     return guarded(work)

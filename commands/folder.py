@@ -195,9 +195,9 @@ def show_curves(folder: Folder, pictures: dict[str, bytes], told: str, is_report
         at.unlink(missing_ok=True)  # never through a link to somebody else's
         at.write_bytes(picture)
         point_at(at, "the curves as a picture")
-    kept = "report.txt" if is_report else "calibration.txt"
-    folder.write(kept, told + "\n")
-    point_at(folder.path / kept, "the tables as they stand above")
+    folder.write("report.txt" if is_report else "calibration.txt", told + "\n")
+    if not is_report:
+        point_at(folder.path / "calibration.txt", "the tables as they stand above")
     point_at(folder.path / "calibration.json", "every figure of them")
     page = folder.path / "report.html"
     if not is_report and page.exists():

@@ -1139,11 +1139,12 @@ def test_a_larger_limit_adds_questions_and_a_plan_writes_nothing(go, tmp_path):
         assert plan["population"]["tasks"] == 2 and plan["amendments"][0]["changed"] == ["--limit 2 -> 5"]
         code, out, err = go("--tasks", tasks, "--limit", "6", "--stop-after", "calls=44", url=mock.url)
         assert code == 3 and "1 more are not finished" in out
-        *_, report, figures, on = err.rstrip("\n").split("\n")
+        *_, page, report, rows, figures, on = err.rstrip("\n").split("\n")
         at = tmp_path / "out"
-        assert [line.split("  ")[0].rstrip() for line in (report, figures)] == [
-            str(at / name) for name in ("report.txt", "calibration.json")
+        assert [line.split("  ")[0].rstrip() for line in (page, report, rows, figures)] == [
+            str(at / name) for name in ("report.html", "report.txt", "passing.jsonl", "calibration.json")
         ]
+        assert go("--reuse")[2].rstrip("\n").split("\n")[-1].startswith("to continue, since it is not finished: ")
         assert on.startswith("to continue: python") and (at / "report.txt").read_text() == out
         assert go("--tasks", tasks, "--limit", "6", url=mock.url)[0] == 0
         assert len(mock.chats) == 48

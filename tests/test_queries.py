@@ -158,8 +158,8 @@ def chunk_of(text: str, task: str) -> Any:
 def test_the_end_names_page_report_and_rows(folder: Path, told: tuple[str, str]) -> None:
     out, err = told
     ends = [line.split()[0] for line in err.splitlines()[-4:]]
-    assert [Path(end).name for end in ends] == ["report.txt", "calibration.json", "report.html", "passing.jsonl"]
-    assert all(Path(end).is_file() for end in ends) and err.splitlines()[-1].endswith("1 training row")
+    assert [Path(end).name for end in ends] == ["report.html", "report.txt", "passing.jsonl", "calibration.json"]
+    assert all(Path(end).is_file() for end in ends) and err.splitlines()[-2].endswith("1 training row")
     assert (folder / "report.txt").read_text() == out
 
 

@@ -96,7 +96,7 @@ class SqlPlan:
     """which attempts are made; may grow in a folder"""
 
     limit: int = setting(600, "questions, the first of the seeded order that can be used (default: 600)", count(1))
-    base_samples: int = setting(8, "G, samples a question (default: 8)", count(1))
+    base_samples: int = setting(8, "samples a question (default: 8)", count(1))
 
 
 @dataclass(kw_only=True)

@@ -137,6 +137,8 @@ def _add(group: Any, each: dataclasses.Field[Any]) -> None:
         del how["type"]
         how["action"] = argparse.BooleanOptionalAction
     else:
+        if "choices" not in how and how["type"].__qualname__.startswith(("count.", "number.")):
+            how.setdefault("metavar", "N")
         how["type"] = _told(how["type"])
     if how.pop("positional", False):
         group.add_argument(each.name, **how)

@@ -160,7 +160,9 @@ class Asked:
     top_p: float = setting(1.0, "always sent (default: 1)", number(0, 1))
     max_tokens: int = setting(2048, "tokens a reply (default: 2048)", count(1))
     thinking: Literal["off", "on", "server"] = setting(
-        "off", "server: left to the server (default: off)", choices=("off", "on", "server")
+        "off",
+        "whether the model is told to think; server: nothing is said (default: off)",
+        choices=("off", "on", "server"),
     )
     extra_body: dict[str, object] | None = setting(None, "sent with every request", json_object, metavar="JSON")
 
@@ -183,7 +185,7 @@ class Identity(TaskSet, Asked):
 
     no_comments: bool = setting(False, "one more line in every prompt asks for that")
     system: str | None = setting(None, "its text replaces the system prompt (empty: none)", metavar="FILE")
-    particles: int = setting(8, "N, attempts a round (default: 8)", count(1))
+    particles: int = setting(8, "attempts a round of an arm (default: 8)", count(1))
     share_round0: bool = setting(False, "ask round 0 once for all arms")
     seed: int = setting(0, "of the draws: requests and ties (default: 0)", count(0))
     task_seed: int | None = setting(None, "of the order of tasks, and of bundles (default: 0; as published: --seed)",
@@ -203,12 +205,12 @@ class Plan:
     """which attempts are made, and what is concluded; may grow in a folder"""
 
     limit: int | None = setting(None, "tasks, the first of the seeded order (default: all)", count(1))
-    base_samples: int = setting(8, "G, the group (default: 8)", count(1))
+    base_samples: int = setting(8, "attempts of the base group (default: 8)", count(1))
     band: str = setting("all", "of the all-fail tasks; near-miss: some base attempt passed a visible test (default: "
                         "all)", choices=("all", "near-miss"))  # fmt: skip
     arms: list[str] = setting(list(ARMS), f"of {', '.join([*ARMS, *APART])}, FILE.py:NAME (default: {','.join(ARMS)})",
                               arms, metavar="LIST")  # fmt: skip
-    rounds: int = setting(3, "R, rounds an arm (default: 3)", count(1))
+    rounds: int = setting(3, "rounds of an arm (default: 3)", count(1))
     noise_runs: int = setting(0, "re-runs of resample (default: 0)", count(0))
     full_budget: bool | None = setting(None, "go on after a rescue (default: only for mbpp-bundle)", yes_no=True)
     only_passable: bool = setting(False, "give the arms only tasks that the audit (audit.py) found passable")

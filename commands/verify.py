@@ -102,7 +102,7 @@ async def _verify(log: Log, config: Config, due: dict[str, dict[str, str]], work
                 await checks.once(task, code, f"spare-{FORM}", task.spare, rules, work)
                 watch.step()
 
-        with Watch(sum(map(len, due.values())), unit="rescued program") as watch:
+        with Watch(sum(map(len, due.values())), unit="rescue check") as watch:
             await each(tasks, one, at_once=8)
     if missing:
         note(f"warning: {len(missing)} rescued tasks are no longer in {config['identity']['tasks']}: not verified")

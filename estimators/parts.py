@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
+A_LITTLE = 0.1  # of a task, by which spreads are told apart no further
 RELATIVE_TIE = 1e-9  # two results of the same arithmetic closer than this share of their scale are one number
 
 
@@ -111,13 +112,13 @@ def wilson(k: Array, n: Array, z: float) -> tuple[Array, Array]:
 def mean_share_ci(share: Array, spread: Array, n: float, z: float) -> tuple[Array, Array]:
     """Of the mean over n tasks of shares, numbers in [0, 1] with this mean and variance (divided by n).
 
-    Wilson's interval for as many tasks as would spread so if each were 0 or 1. Half a pass and half a failure by whole
-    tasks are added to what they spread: where a task or two hold all passes, nobody knows how the others would. Values
-    of 0 and 1 alone have Wilson's interval as it is. Coverage of the nominal 95%, of a pass in 1 to 20 of 24 draws: 94
-    to 96% from 60 tasks on, more where fewer than three passes are expected (docs/statistics.md).
+    Wilson's interval for as many tasks as would spread so if each were 0 or 1. To both what they spread and what they
+    would a little is added: where a task or two hold all passes, nobody knows how the others would. Values of 0 and 1
+    alone have Wilson's interval as it is. Coverage of the nominal 95%, of a pass in 1 to 20 of 24 draws: 94 to 98% from
+    60 tasks on (docs/statistics.md; without that little 89%, with half a task 99.6% where one pass is expected).
     """
     most = n * share * (1 - share)
-    worth = np.array(n * (most + 0.5) / (np.minimum(n * spread, most) + 0.5))
+    worth = np.array(n * (most + A_LITTLE) / (np.minimum(n * spread, most) + A_LITTLE))
     return wilson(share * worth, worth, z)
 
 

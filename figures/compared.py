@@ -18,6 +18,7 @@ from typing import TypedDict
 import numpy as np
 
 import stats
+from estimators.parts import mean_share_ci, normal_quantile
 from figures.counted import incomplete, not_begun, unfinished
 from figures.numbers import mean, rounded
 from figures.plan import (
@@ -210,12 +211,10 @@ def _passes_again(table: Table, play: Play, use: Bools) -> _Again:
 
 
 def _rate_interval(rate: Floats) -> stats.Interval:
-    """Of the mean of a pass rate, one number a task. Tasks that are all 0 or all 1 count as so many draws of one share:
-    their bootstrap would have no width, which is not knowledge."""
-    if len(set(rate.tolist())) > 1:
-        return stats.bootstrap_ci(rate, level=LEVEL)
-    if len(rate) and rate[0] in (0, 1):
-        return stats.proportion_ci(int(rate.sum()), len(rate), level=LEVEL)
+    """Of the mean of a pass rate, one number a task. Of tasks with one rate between 0 and 1 no spread is seen."""
+    if len(set(rate.tolist())) > 1 or (len(rate) and rate[0] in (0, 1)):
+        lo, hi = mean_share_ci(rate.mean(), rate.var(), len(rate), normal_quantile((1 + LEVEL) / 2))
+        return stats.Interval(float(lo), float(hi))
     return stats.Interval(math.nan, math.nan)
 
 

@@ -83,7 +83,7 @@ def estimate(x: float | None, interval: Sequence[float | None] | None, digits: i
 
 CONFIDENCE = share(LEVEL, 0)  # of an interval, as it is printed beside one
 SPARSE = (
-    "The interval of a sample rate is a bootstrap over tasks, which is too narrow where few tasks hold a pass; no arm "
+    "The interval of a difference is a bootstrap over tasks, which is too narrow where few tasks hold a pass; no arm "
     "is called better or worse without its exact p."
 )
 

@@ -247,7 +247,9 @@ def after(runs: int) -> Iterator[Line]:
 def band(runs: int) -> Iterator[Line]:
     """Two more runs of the control lie so close to each other, by what some runs of it showed."""
     for k in (2, 3, 5):
-        by_means, by_tasks, seen = {}, {}, {}
+        by_means: dict[int, str] = {}
+        by_tasks: dict[int, str] = {}
+        seen: dict[int, str] = {}
         for n in SIZES:
             rng = np.random.default_rng([7, k, n])
             p = truths.rescue(truths.all_fail(rng, runs, n))

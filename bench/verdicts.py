@@ -8,14 +8,16 @@ parts: table      better, worse, equivalent, inconclusive of star, and how often
        coverage   intervals by enumeration
 
 Runs are drawn as `Table`s (bench/truths.py has the chances; the base group too, which fixes the margin), and judged by
-the functions of figures/compared.py and figures/pool.py. Some are laid out as attempts and measured whole, which must
-say the same. Left out: noise of a server, tasks that end early, budgets other than 8 x 3.
+their counts, many at once; some of each row by the functions of figures/compared.py as well, and one of each of the
+smallest size laid out as attempts and measured whole: all must say the same. Seeds are judged by figures/pool.py. Left
+out: noise of a server, tasks that end early, budgets other than 8 x 3.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -30,6 +32,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import stats
 from bench import truths
 from commands.settings import Config
+from estimators.equivalence import quantile, score
+from estimators.parts import RELATIVE_TIE, normal_quantile
+from estimators.reruns import binomial
 from figures import compared, plan, pool
 from figures.table import Play, Table
 from swarm import Attempt
@@ -39,6 +44,7 @@ Bools = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 OTHERS = ARMS[1:]
 GROUP = 8
+CHECKED = 20  # runs of a row that are judged one by one as well
 REST = 275 / 221.5 - 1  # tasks with a pass in their base group, for each that has none
 
 
@@ -137,6 +143,57 @@ def judged(table: Table) -> dict[str, str]:
     return {arm: row["verdict"] for arm, (row, _) in rows.items()}
 
 
+def told_of_many(hits: Bools, again: Bools, margins: Chances) -> list[dict[str, str]]:
+    """`judged` of many runs at once, by their counts. hits: (4, runs, tasks) of resample, solo, ring, star; again:
+    (re-runs, runs, tasks) of resample; margins: (runs,)."""
+    first, n = hits[0], hits.shape[2]
+    k = 1 + len(again)
+    passes = first + again.sum(axis=0)
+    control = passes.mean(axis=1) / k
+    z = np.array([quantile(n, float(margin)) if margin else math.inf for margin in margins])
+    p = np.empty((len(margins), len(OTHERS)))
+    ends, alike = np.empty((2, *p.shape)), np.empty(p.shape, dtype=bool)
+    for i, own in enumerate(hits[1:]):
+        up, down = (own & ~first).sum(axis=1), (first & ~own).sum(axis=1)
+        alike[:, i] = np.maximum(score(up, down, n, margins), score(down, up, n, margins)) <= -z
+        if k == 1:
+            p[:, i] = [_mcnemar(int(a), int(b)) for a, b in zip(up, down, strict=True)]
+            ends[:, :, i] = stats.bonett_price(up, down, n)
+            continue
+        among = passes + own
+        dealt = np.stack([(among == s).sum(axis=1) for s in range(1, k + 1)], axis=1)
+        seen = own.sum(axis=1) - (among == k + 1).sum(axis=1)
+        p[:, i] = [_dealt_out(tuple(map(int, of)), int(x)) for of, x in zip(dealt, seen, strict=True)]
+        d = own - passes / k
+        middle = d.sum(axis=1) / (n + 2)
+        half = np.sqrt((((d * d).sum(axis=1) + 1 + 1 / k) / (n + 2) - middle**2) / (n + 2))
+        ends[:, :, i] = middle - normal_quantile(0.975) * half, middle + normal_quantile(0.975) * half
+        alike[:, i] &= np.abs(middle) + normal_quantile(0.95) * half < margins
+    order = np.argsort(p, axis=1)
+    steps = np.take_along_axis(p, order, axis=1) * np.arange(len(OTHERS), 0, -1)
+    adjusted = np.empty(p.shape)
+    np.put_along_axis(adjusted, order, np.minimum(np.maximum.accumulate(steps, axis=1), 1), axis=1)
+    lo, hi = ends
+    room = (-control[:, None] < lo) & (lo <= 0) & (hi >= 0)
+    sure = adjusted < plan.ALPHA
+    word = np.select([sure & (lo > 0), sure & (hi < 0), alike & room], stats.VERDICTS[:3], stats.VERDICTS[3])
+    return [dict(zip(OTHERS, map(str, row), strict=True)) for row in word]
+
+
+@functools.cache
+def _mcnemar(up: int, down: int) -> float:
+    return float(stats._mcnemar(down, up))
+
+
+@functools.cache
+def _dealt_out(dealt: tuple[int, ...], seen: int) -> float:
+    """p of the arm's count; dealt: tasks on which 1, 2, ... of the k + 1 runs passed."""
+    chance = np.ones(1)
+    for s, tasks in enumerate(dealt, 1):
+        chance = np.convolve(chance, binomial(tasks, s / (len(dealt) + 1)))
+    return float(min(1.0, 2 * min(chance[: seen + 1].sum(), chance[seen:].sum()) * (1 + RELATIVE_TIE)))
+
+
 def laid_out(table: Table) -> dict[str, str]:
     """The same run as attempts, measured whole."""
     from measure import measure
@@ -171,8 +228,11 @@ def _suited(rng: np.random.Generator, p: Chances, points: float = 0.0) -> Chance
 @functools.cache
 def _ladder() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Points of rescues, and the logarithm of what odds are multiplied with for them."""
-    points = np.linspace(0.0, 0.05, 11)
-    return points, np.log([truths._times(float(each), 0.0) for each in points])
+    from scipy.special import betaincinv
+
+    p = betaincinv(truths.A, truths.B + GROUP, (np.arange(20_000) + 0.5) / 20_000)
+    logs = np.linspace(0.0, 1.5, 61)
+    return np.array([np.mean(_same(truths.odds(p, np.exp(each))) - _same(p)) for each in logs]), logs
 
 
 def _at(p: Chances, margins: NDArray[np.float64]) -> Chances:
@@ -211,6 +271,17 @@ def stream(*what: object) -> np.random.Generator:
     return np.random.default_rng([11, *repr(what).encode()])
 
 
+def checked(
+    words: list[dict[str, str]], hits: list[Bools], again: list[Bools], others: list[Counts], whole: bool
+) -> None:
+    """What was said of many runs at once must be what the functions say that measure calls, on the first ones; whole:
+    and what measure says of one of them, laid out as attempts."""
+    for k in range(min(len(words), CHECKED)):
+        table = drawn([hit[k] for hit in hits], [more[k] for more in again], others[k])
+        assert judged(table) == words[k], (judged(table), words[k])
+        assert not whole or k or laid_out(table) == words[k], (laid_out(table), words[k])
+
+
 def table(runs: int, sizes: Sequence[int], noise_runs: Sequence[int], rows: str) -> None:
     for n in sizes:
         for noise in noise_runs:
@@ -225,17 +296,18 @@ def table(runs: int, sizes: Sequence[int], noise_runs: Sequence[int], rows: str)
                 chances = [_same(p), *truth(rng, p, margins)]
                 hits = [rng.random(p.shape) < chance for chance in chances]
                 again = [rng.random(p.shape) < chances[0] for _ in range(noise)]
-                tables = [drawn([hit[k] for hit in hits], [more[k] for more in again], others[k]) for k in range(runs)]
-                words = [judged(each) for each in tables]
-                for each, said in list(zip(tables, words, strict=True))[: 2 if n == min(sizes) else 0]:
-                    assert laid_out(each) == said, (laid_out(each), said)
+                words = told_of_many(np.array(hits), np.array(again).reshape(noise, *p.shape).astype(bool), margins)
+                checked(words, hits, again, others, n == min(sizes))
                 row(name, words)
             for rate in HARD if rows in "star finds nothing" else ():
-                tables, rng = [], stream("hard", rate, n, noise)
-                for _ in range(runs):
-                    hits = [rng.random(n) < chance for chance in (rate, rate, rate, 0.0)]
-                    tables.append(drawn(hits, [rng.random(n) < rate for _ in range(noise)], beside(rng, n)))
-                row(f"star finds nothing, resample {rate:.0%}", [judged(each) for each in tables])
+                rng = stream("hard", rate, n, noise)
+                others = [beside(rng, n) for _ in range(runs)]
+                margins = np.array([margin_by(each, n) for each in others])
+                hits = [rng.random((runs, n)) < chance for chance in (rate, rate, rate, 0.0)]
+                again = [rng.random((runs, n)) < rate for _ in range(noise)]
+                words = told_of_many(np.array(hits), np.array(again).reshape(noise, runs, n).astype(bool), margins)
+                checked(words, hits, again, others, False)
+                row(f"star finds nothing, resample {rate:.0%}", words)
 
 
 def seeds(runs: int, rows: str, tasks: int = 275) -> None:

@@ -52,6 +52,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\]8;;.*?\x1b\\\\")
 class Heard(NamedTuple):
     silences: list[tuple[float, float, str]]  # s without a byte, over a second or the first; s after the start; after
     whole: float  # s that the command took
+    cpu: float  # s of it, with all that it waited for
     code: int | None  # it ended with; None: it was stopped after its seconds
 
 
@@ -64,7 +65,7 @@ def listen(argv: list[str], seconds: float, env: dict[str, str] | None = None, t
         ours, theirs = os.pipe()
     full = {**os.environ, "TERM": "xterm", **(env or {})}
     silences: list[tuple[float, float, str]] = []
-    said, began = "", time.monotonic()
+    said, began, before = "", time.monotonic(), os.times()
     last = began
     process = subprocess.Popen(
         [sys.executable, *argv], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=full, cwd=ROOT,
@@ -90,7 +91,9 @@ def listen(argv: list[str], seconds: float, env: dict[str, str] | None = None, t
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     os.close(ours)
-    return Heard(silences, whole, code)
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return Heard(silences, whole, cpu, code)
 
 
 # ── the cases ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,15 +210,16 @@ def main() -> int:
     parser.add_argument("--log", action="store_true", help="into a pipe, where there is no terminal")
     a = parser.parse_args()
     broken = False
-    print(f"{'case':<9}{'longest':>8}{'at':>8}{'whole':>8}{'code':>6}  after the words")
+    print(f"{'case':<9}{'longest':>8}{'at':>8}{'whole':>8}{'CPU':>8}{'code':>6}  after the words")
     for name in a.cases or CASES:
         with tempfile.TemporaryDirectory() as away:
             found = CASES[name](Path(away), not a.log)
         longest, *others = sorted(found.silences, reverse=True)
         broken |= longest[0] > PROMISE and not a.log
-        print(f"{name:<9}{longest[0]:>6.1f} s{longest[1]:>6.1f} s{found.whole:>6.1f} s{found.code!s:>6}  {longest[2]}")
+        took = f"{found.whole:>6.1f} s{found.cpu:>6.1f} s{found.code!s:>6}"
+        print(f"{name:<9}{longest[0]:>6.1f} s{longest[1]:>6.1f} s{took}  {longest[2]}")
         for lasted, began, after in others if a.all else ():
-            print(f"{'':<9}{lasted:>6.1f} s{began:>6.1f} s{'':>14}  {after}")
+            print(f"{'':<9}{lasted:>6.1f} s{began:>6.1f} s{'':>22}  {after}")
     return int(broken)
 
 

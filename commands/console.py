@@ -19,12 +19,14 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from commands import pulse
 
 PATIENCE = 2.0  # seconds of silence that nobody minds
+AGAIN = 30.0  # seconds between two lines of a log
 _PLACES: dict[Path, str] = {}
 _LAST: list[str] = []
 
@@ -52,12 +54,17 @@ def note(text: str) -> None:
 @contextlib.contextmanager
 def busy(what: str) -> Iterator[None]:
     """What a command does while it has nothing to say: on a terminal with a clock, gone when it is done; elsewhere a
-    line, where it lasts."""
+    line where it lasts, and then now and again."""
     over = threading.Event()
 
     def tick() -> None:
         if not sys.stderr.isatty():
-            return None if over.wait(PATIENCE) else note(f"{what} ...")
+            began, pause = time.monotonic(), PATIENCE
+            while not over.wait(pause):
+                so_far = "" if pause == PATIENCE else f" {time.monotonic() - began:.0f} s"
+                note(f"{what} ...{so_far}")
+                pause = AGAIN
+            return
         from tqdm import tqdm
 
         with tqdm(desc=what, bar_format="{desc} ... {elapsed}", leave=False, file=sys.stderr) as clock:

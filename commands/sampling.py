@@ -44,6 +44,7 @@ from records import ATTEMPTS, EVENTS, Log, dumps
 from session import Owing, Session, Worker
 from swarm import Attempt
 
+FIRST = 10.0  # seconds until a log hears of the first attempts
 TOLL = 60.0  # seconds between two lines of what was counted
 
 # ── limits, and what is seen of a run ─────────────────────────────────────────────────────────────────────────────────
@@ -118,7 +119,8 @@ class Probing(Protocol):
 
 
 class Watch:
-    """What gets done, seen: a bar on a terminal, a line a minute elsewhere. A context manager, inside an event loop.
+    """What gets done, seen: a bar on a terminal, elsewhere a line soon and then one a minute. A context manager, inside
+    an event loop.
 
     The units done, their rate, the time left; where an endpoint is asked also tokens, slots, retries, rescued.
     most: of what there was before and what is to be done; there: what the folder holds of it.
@@ -191,12 +193,14 @@ class Watch:
         return ", ".join(parts)
 
     async def _beat(self) -> None:
-        """The bar's clock, every second; a line a minute where there is no terminal."""
+        """The bar's clock, every second; where there is no terminal, a line soon and then one a minute."""
         while not self.bar.disable:
             self.bar.set_postfix_str(self.words())
             await asyncio.sleep(1)
+        pause = min(FIRST, self.every)
         while True:
-            await asyncio.sleep(self.every)
+            await asyncio.sleep(pause)
+            pause = self.every
             rate = self.made / (time.monotonic() - self.start) * 60
             done = self.there + self.made
             left = f"at most {(self.most - done) / rate:,.0f} min left" if rate else "nothing yet"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import queue
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import console
+from commands import console, sampling
 
 ROOT = Path(__file__).parent.parent
 
@@ -95,6 +96,9 @@ def test_elsewhere_a_line_where_it_lasts(monkeypatch):
     with console.busy("reading"):
         assert said.get(timeout=60) == "reading ..."
     assert said.empty()
+    monkeypatch.setattr(console, "AGAIN", 0.02)
+    with console.busy("reading"):
+        assert [said.get(timeout=60) for _ in range(3)] == ["reading ...", "reading ... 0 s", "reading ... 0 s"]
 
 
 def test_what_goes_wrong_meanwhile_is_not_swallowed():
@@ -121,3 +125,17 @@ def test_the_bar_is_there_at_once_and_whole_in_eighty_columns():
     drawn = [line for line in said.replace("\r", "\n").split("\n") if "25/944" in line]
     assert any(re.search(r"00:0[1-3]", line) for line in drawn)
     assert all(len(line) <= 80 and line.rstrip().endswith("rescued 1, tokens 4,771") for line in drawn[1:])
+
+
+def test_in_a_log_the_first_line_comes_soon(monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr(sampling, "note", said.append)
+    monkeypatch.setattr(sampling, "FIRST", 0.01)
+
+    async def work() -> None:
+        with sampling.Watch(10):
+            while not said:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(work())
+    assert said == ["0 of at most 10 attempts, 0/min, nothing yet", "0 attempts done, at most 10 left"]

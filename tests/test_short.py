@@ -52,6 +52,10 @@ RUNS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: measured(run(names(9), hits(resample=1, star=1), [{}]), arms=["resample", "star"], noise_runs=1),
         "Exploratory: Of 9 tasks resample rescued 1 and 0 in its 2 runs and star 1. Whether star differs",
     ),
+    "more than any run of the control": (
+        lambda: measured(run(names(40), hits(resample=1, star=30), [{}]), arms=["resample", "star"], noise_runs=1),
+        "Exploratory: Star found more than resample (30 of 40 against 1 and 0 in its 2 runs).",
+    ),
     "by samples": (
         lambda: measured(run(names(3), hits(resample=1, star=1), stop=False), arms=["resample", "star"],
                          tasks="mbpp-bundle", full_budget=True, as_published=True),

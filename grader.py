@@ -254,13 +254,16 @@ class Grader:
         try:
             source = job.program.encode()
         except UnicodeEncodeError:  # half a surrogate pair: no file could hold it
-            why = raised.syntax_of(job.program)
-            wrong = TestResult(False, "syntax_error", "syntax_error", 0.0, 0, *why)
-            return [_in_its_own_lines(wrong, job.above) for _ in groups[0]]
+            why = raised.syntax_of(job.program, job.above)
+            return [TestResult(False, "syntax_error", "syntax_error", 0.0, 0, *why) for _ in groups[0]]
         run = self._run_stdio if job.kind == "stdio" else self._run_asserts
         failed = [TestResult(False, "runtime_error", "runtime_error") for _ in groups[0]]
-        results = await self._on_worker(lambda worker: run(worker, source, job, groups), failed)
-        return [_in_its_own_lines(result, job.above) for result in results] if job.above else results
+
+        async def work(worker: sandbox.WorkerProcess) -> list[TestResult]:
+            worker.above = job.above
+            return await run(worker, source, job, groups)
+
+        return await self._on_worker(work, failed)
 
     async def _on_worker(self, work: Callable[[sandbox.WorkerProcess], Awaitable[_T]], failed: _T) -> _T:
         """Do it on a worker; if that dies, once more on a fresh one; if that dies too, a third tells whose fault it is.
@@ -308,6 +311,7 @@ class Grader:
             return [sandbox.Output(b"", None, "syntax_error", 0.0) for _ in inputs]
 
         async def work(worker: sandbox.WorkerProcess) -> list[sandbox.Output]:
+            worker.above = 0
             worker.begin(source, protocol.MAIN, limits)
             return [output async for output in dialogue.exchange(worker, inputs, last=True)]
 
@@ -397,11 +401,6 @@ class _Job(NamedTuple):
 def _above(whole: str, program: str) -> int:
     """Lines above a program in one text with its prelude."""
     return whole.count("\n") - program.count("\n") if len(whole) > len(program) else 0
-
-
-def _in_its_own_lines(result: TestResult, above: int) -> TestResult:
-    line = (result.error_line or 0) - above
-    return result._replace(error_line=line if line > 0 else None)
 
 
 def _kills_for_want_of_memory() -> int:

@@ -24,8 +24,9 @@ TEST = struct.Struct("<I")  # length of the input, or END
 END = 0xFFFFFFFF  # no more tests: the next is another program
 # RESULT_MAGIC, outcome, status, whether it ran, CPU seconds, lengths of the note and of stdout
 RESULT = struct.Struct("<4sBiBdBI")
-# Of a test that an exception has ended: the line of the program or 0; then the name of its class, \0, and the name of
-# the built-in class that it derives from. Told by a process that is not trusted: raised.py
-NOTE = struct.Struct("<I")
-NOTE_BYTES = 200  # at most
+# Of a test that an exception has ended: the lines of the program that led to it, innermost first, 0 for none; then the
+# name of its class, \0, and the name of the built-in class that it derives from. Told by a process that is not trusted:
+# raised.py
+NOTE = struct.Struct("<8I")
+NOTE_BYTES = 230  # at most
 JOB_MAGIC, RESULT_MAGIC, HELLO = b"JOB1", b"RES1", b"UP01"

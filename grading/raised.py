@@ -1,7 +1,7 @@
 """Which exception ended a program, and on which of its lines: what a reader wants to know, and nobody else.
 
     Raised(error, line)                   "ZeroDivisionError", 7
-    told(note, program, status)           from what the test process has noted (running.py) and its exit status
+    told(note, program, status, above)    from what the test process has noted (running.py) and its exit status
 
 A note is written by a process that a program can do with as it likes, so it is believed no further than it can harm:
 no grade depends on it, the line is one that the program has, and the name is a word of Python or one that stands in the
@@ -43,24 +43,28 @@ class Raised(NamedTuple):
 NOTHING = Raised()
 
 
-def told(note: bytes, program: bytes, status: int) -> Raised:
-    """What a note amounts to, beside the program (with all that runs before it) and how its process has ended."""
+def told(note: bytes, program: bytes, status: int, above: int = 0) -> Raised:
+    """What a note amounts to, beside the program and how its process has ended.
+
+    above: lines of the program that are what its task gives: one of those is passed over for the one that led to it.
+    """
     if len(note) < NOTE.size:
         return Raised(_signal(status)) if status < 0 else NOTHING
-    (line,) = NOTE.unpack_from(note)
+    noted = NOTE.unpack_from(note)
     own, _, built_in = note[NOTE.size :].decode("utf-8", "replace").partition("\0")
     if not _is_known(own, program):
         own = built_in if built_in in _BUILT_IN else ""
     lines = 1 + program.count(b"\n") + program.count(b"\r")
-    return Raised(own, line if own and 0 < line <= lines else None)
+    return Raised(own, next((line - above for line in noted if own and above < line <= lines), None))
 
 
-def syntax_of(program: str) -> Raised:
-    """Of a program that no file could hold, for half a surrogate pair in it."""
+def syntax_of(program: str, above: int = 0) -> Raised:
+    """Of a program that no file could hold, for half a surrogate pair in it. above: as in told."""
     try:
         program.encode()
     except UnicodeEncodeError as why:
-        return Raised(type(why).__name__, 1 + program.count("\n", 0, why.start))
+        line = 1 + program.count("\n", 0, why.start) - above
+        return Raised(type(why).__name__, line if line > 0 else None)
     return NOTHING
 
 

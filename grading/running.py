@@ -31,7 +31,8 @@ if TYPE_CHECKING:  # a worker does without
 HINT = 1  # where on it; at 0 stands whether the program has been compiled
 NOTE_AT = 2  # and where its note is: the length, then protocol.NOTE and names
 _NAME_BYTES = 90  # of each of the two
-_DEEPEST = 100_000  # frames, of which the innermost one of the program is looked for
+_DEEPEST = 100_000  # frames, of which the innermost ones of the program are looked for
+_LINES = protocol.NOTE.size // 4
 # As the interpreter knows them, whatever a class says of itself.
 _name_of, _bases_of, _flags_of = (type.__dict__[name].__get__ for name in ("__name__", "__mro__", "__flags__"))
 _traceback_of = BaseException.__dict__["__traceback__"].__get__
@@ -154,18 +155,22 @@ def _hint_for(error: BaseException) -> int:
 
 
 def note_of(error: BaseException, beside: CodeType | None = None, line: int = 0) -> bytes:
-    """What error that is, and on which line of the program: the innermost one that is not in the code beside it."""
+    """What error that is, and which lines of the program led to it: of frames that are not of the code beside it."""
     try:
+        lines = [line]
         kind, apart = type(error), {id(code) for code in stateless.codes_in(beside)} if beside else ()
         at, left = _traceback_of(error), _DEEPEST
         while at and left:
             code = at.tb_frame.f_code
             if code.co_filename == "program.py" and id(code) not in apart:
-                line = at.tb_lineno or line
+                lines.append(at.tb_lineno or 0)
+                if len(lines) == 2000:
+                    del lines[:-_LINES]
             at, left = at.tb_next, left - 1
         built_in = next(base for base in _bases_of(kind) if not _flags_of(base) & _MADE_BY_A_STATEMENT)
         names = [_name_of(one).encode("utf-8", "replace")[:_NAME_BYTES] for one in (kind, built_in)]
-        return protocol.NOTE.pack(line) + b"\0".join(names)
+        last = [*reversed(lines[-_LINES:]), *[0] * _LINES][:_LINES]
+        return protocol.NOTE.pack(*last) + b"\0".join(names)
     except Exception:  # out of memory, or out of stack: nothing is to be told then
         return b""
 

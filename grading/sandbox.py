@@ -86,6 +86,7 @@ class WorkerProcess(asyncio.Protocol):
         self.buffer = bytearray()
         self.begun = b""  # a program that has not gone out yet
         self.program = b""  # whose results come in
+        self.above = 0  # lines of it that are not its own (raised.told); whoever begins a program sets it
         self.results: deque[Output] = deque()
         self.up = self.lost = False
         self.why = ""
@@ -182,7 +183,7 @@ class WorkerProcess(asyncio.Protocol):
             at += size
             result = Output(stdout, status if ran else None, OUTCOMES[outcome], cpu)
             if result.outcome in RAISING:
-                result.raised = told(note, self.program, status)
+                result.raised = told(note, self.program, status, self.above)
             self.results.append(result)
             self.held_bytes += size
         if at:

@@ -115,7 +115,7 @@ HOSTILE = {
         "c = compile('1/0', 'program.py', 'exec')\nexec(c.replace(co_linetable=b''))\n", ("ZeroDivisionError", 2)
     ),
     "lines that it does not have": (
-        "c = compile('\\n' * 500 + '1/0', 'program.py', 'exec')\nexec(c)\n", ("ZeroDivisionError", None)
+        "c = compile('\\n' * 500 + '1/0', 'program.py', 'exec')\nexec(c)\n", ("ZeroDivisionError", 2)
     ),
     "a hook of its own": ("import sys\nsys.excepthook = lambda *a: sys.exit(input())\n1/0\n", ("ZeroDivisionError", 3)),
 }  # fmt: skip
@@ -164,6 +164,15 @@ def test_lines_are_the_programs_own_whatever_stands_above_it(graded: Graded, pre
     assert (grade.error, grade.error_line) == ("ZeroDivisionError", 4)
 
 
+def test_of_an_error_in_what_the_task_gives_the_line_that_called_it_is_kept(graded: Graded) -> None:
+    prelude, program = "def half(a):\n    return a / 0\n", "\ndef f(a):\n    b = half(a)\n    return b\n"
+    tests = [Test("assert f(1) == 1"), Test("assert half(1) == 1")]
+    results = graded(lambda grader: grader.run(program, tests, "assert", prelude=prelude))
+    assert [(one.error, one.error_line) for one in results] == [("ZeroDivisionError", 3), ("ZeroDivisionError", None)]
+    (result,) = graded(lambda grader: grader.run("\nprint(half(1))\n", [("", "1")], prelude=prelude))
+    assert (result.error, result.error_line) == ("ZeroDivisionError", 2)
+
+
 def test_a_grade_has_what_ended_its_first_failed_test(graded: Graded) -> None:
     program = "n = int(input())\nif n == 2:\n    raise LookupError\nif n > 8:\n    1 / 0\nprint(n)\n"
     visible = Test("1\n", "1\n"), Test("2\n", "2\n"), Test("x\n", "x\n")
@@ -193,7 +202,7 @@ def test_whatever_is_noted_comes_to_a_word_of_the_program_or_of_python(
 
 def test_a_word_of_the_program_is_a_whole_one() -> None:
     def of(name: str, program: str, base: str = "Exception", line: int = 1) -> Raised:
-        return told(protocol.NOTE.pack(line) + f"{name}\0{base}".encode(), program.encode(), 1)
+        return told(protocol.NOTE.pack(line, *[0] * 7) + f"{name}\0{base}".encode(), program.encode(), 1)
 
     assert of("NoPath", "class NoPath(Exception): pass") == ("NoPath", 1)
     assert of("Path", "class NoPath(Exception): pass") == ("Exception", 1)

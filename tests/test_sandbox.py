@@ -716,7 +716,7 @@ def test_a_worker_that_speaks_out_of_turn_is_given_up():
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=6), st.data())
 def test_results_are_the_same_however_the_bytes_arrive(stdouts, data):
-    note = protocol.NOTE.pack(0) + b"KeyError\0KeyError"  # of every second one
+    note = protocol.NOTE.pack(*[0] * 8) + b"KeyError\0KeyError"  # of every second one
     parts = [(o, note * (k % 2)) for k, o in enumerate(stdouts)]
     wire = b"UP01" + b"".join(
         protocol.RESULT.pack(b"RES1", len(n) and 1, 1, 1, 0.5, len(n), len(o)) + n + o for o, n in parts

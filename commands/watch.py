@@ -198,8 +198,8 @@ class Screen:
         """phase: a line is said at once where it is another one than before."""
         if self.is_terminal:
             columns, rows = shutil.get_terminal_size()
-            fitting = whole if columns >= 80 else [text[:columns] for text in whole]
-            fitting = fitting if is_last else fitting[: max(1, rows - 1)]
+            cut = [text[:columns] for text in whole] if columns < 80 else whole
+            fitting = whole if is_last else cut[: max(1, rows - 1)]
             back = f"\033[{self.drawn}F" if self.drawn else ""
             say(back + "\033[J" + "\n".join(fitting))
             self.drawn = len(fitting)

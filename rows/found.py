@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -65,7 +65,7 @@ class Run:
         def noting() -> Iterator[Attempt]:
             for attempt in graded(folder.attempts(), folder.checks(), config):
                 if attempt.passed:
-                    passing.append(attempt)
+                    passing.append(replace(attempt, reply="", reasoning=""))  # no row has them
                 yield attempt
 
         results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan, folder.read(AUDIT))

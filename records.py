@@ -164,8 +164,8 @@ class Folder:
             except ValueError:  # moved aside when a run opens the folder to write
                 self.unreadable.add((name, at))
 
-    def placed(self) -> Iterator[tuple[int, Attempt]]:
-        """(offset in bytes, attempt) of every attempt once, in the order of the file."""
+    def placed(self) -> Iterator[tuple[int, int, Attempt]]:
+        """(offset and length in bytes, attempt) of every attempt once, in the order of the file."""
         seen: set[Slot] = set()
         for at, line in self.lines(ATTEMPTS):
             try:
@@ -175,10 +175,10 @@ class Folder:
                 continue
             if attempt.slot not in seen:
                 seen.add(attempt.slot)
-                yield at, attempt
+                yield at, len(line), attempt
 
     def attempts(self) -> Iterator[Attempt]:
-        return (attempt for _, attempt in self.placed())
+        return (attempt for _, _, attempt in self.placed())
 
     def by_task(self) -> OnDisk:
         return OnDisk(self.path / ATTEMPTS, self.placed())

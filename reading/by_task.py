@@ -9,6 +9,7 @@ Of the file nothing is held but where each attempt begins. Left out: an order wi
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -26,15 +27,15 @@ class ByTask(Protocol):
 
 
 class OnDisk:
-    """Those of a log. placed: (offset in bytes, attempt)."""
+    """Those of a log. placed: (offset and length in bytes, attempt)."""
 
-    def __init__(self, path: Path, placed: Iterable[tuple[int, Attempt]]) -> None:
+    def __init__(self, path: Path, placed: Iterable[tuple[int, int, Attempt]]) -> None:
         self._path, self._placed = path, placed
         self._where: dict[str, array[int]] = {}
 
     def __iter__(self) -> Iterator[Attempt]:
-        for at, attempt in self._placed:
-            self._where.setdefault(attempt.task_id, array("q")).append(at)
+        for at, length, attempt in self._placed:
+            self._where.setdefault(attempt.task_id, array("q")).extend((at, length))
             yield attempt
 
     def of(self, task_id: str) -> list[Attempt]:
@@ -42,7 +43,9 @@ class OnDisk:
             return []
         try:
             with self._path.open("rb") as file:
-                found = [parse_attempt(file.readline()) for at in self._where[task_id] if file.seek(at) == at]
+                where = self._where[task_id]
+                lines = [os.pread(file.fileno(), n, at) for at, n in zip(where[::2], where[1::2], strict=True)]
+            found = [parse_attempt(line) for line in lines]
         except ValueError:
             found = []
         if {attempt.task_id for attempt in found} != {task_id}:

@@ -9,7 +9,6 @@ Of the file nothing is held but where each attempt begins. Left out: an order wi
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -41,11 +40,13 @@ class OnDisk:
     def of(self, task_id: str) -> list[Attempt]:
         if task_id not in self._where:
             return []
+        where = self._where[task_id]
         try:
-            with self._path.open("rb") as file:
-                where = self._where[task_id]
-                lines = [os.pread(file.fileno(), n, at) for at, n in zip(where[::2], where[1::2], strict=True)]
-            found = [parse_attempt(line) for line in lines]
+            with self._path.open("rb", buffering=0) as file:
+                found = []
+                for at, length in zip(where[::2], where[1::2], strict=True):
+                    file.seek(at)
+                    found.append(parse_attempt(file.read(length)))
         except ValueError:
             found = []
         if {attempt.task_id for attempt in found} != {task_id}:

@@ -274,7 +274,7 @@ def fresh(runs: int) -> Iterator[Line]:
         found: list[dict[int, str]] = [{} for _ in named]
         for n in (40, 80, 275):
             rng = np.random.default_rng([8, n, int(100 * a)])
-            shares = foretold.covered(rng.beta(a, b, size=(max(runs // 2, 200), n)), rng.beta(a, b, size=MANY), rng)
+            shares = foretold.covered(rng.beta(a, b, size=(max(runs // 5, 200), n)), rng.beta(a, b, size=MANY), rng)
             for each, share in zip(found, shares, strict=False):
                 each[n] = f"{100 * share:.1f}"
         for name, each in zip(named, found, strict=True):
@@ -362,7 +362,7 @@ def correlation(runs: int) -> Iterator[Line]:
                 sql_calibrate.correlation(drawn(rng, n))["interval"] or [np.nan] * 2 for _ in range(max(runs // 4, 200))
             ]
             found[n] = held(got, true)
-        yield "r of pass rate and wrong attempts' fitness, SQL (Fisher)", f"{name}, r {true:+.2f}", found
+        yield "r of pass rate and wrong attempts' fitness, SQL", f"{name}, r {true:+.2f}", found
 
 
 PARTS = (rates, differences, reruns, seeds, bundles, samples, climb, after, band, fresh, cost, buckets, areas,

@@ -109,7 +109,7 @@ def auc(
 
     The interval leaves one group out at a time, on the scale of log odds, with t for as many as hold both a pass and a
     fail, or over all pairs for the fewer of those that hold a pass and those that hold a fail: where a few tasks hold
-    the pairs, se is too small and itself hardly known. Coverage of the nominal 95%, from 15 tasks on: 94 to 97% within
+    the pairs, se is too small and itself hardly known. Coverage of the nominal 95%, from 15 tasks on: 93 to 97% within
     tasks and 94 to 99% over all pairs (of auc -+ t * se 91 to 94 and 80 to 98%), in docs/statistics.md. Without groups
     it is auc -+ t * se, cut at 0 and 1.
     Where all groups agree to the last pair (se = 0), it is Wilson's for as many observations as there are groups, since

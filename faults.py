@@ -50,6 +50,9 @@ class LimitReached(Fault):
         super().__init__(f"--stop-after {name}={most:.15g} is reached; everything is saved")
         self.name, self.most = name, most
 
+    def __reduce__(self) -> tuple[type[LimitReached], tuple[str, float]]:
+        return type(self), (self.name, self.most)  # as it travels to another process
+
 
 class EndpointFault(Fault):
     """The endpoint failed.
@@ -64,6 +67,9 @@ class EndpointFault(Fault):
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
         self.kind = kind
+
+    def __reduce__(self) -> tuple[type[EndpointFault], tuple[str, str]]:
+        return type(self), (self.kind, str(self))
 
 
 class GraderFault(Fault):

@@ -26,7 +26,7 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -369,6 +369,10 @@ class Log(Folder):
 
     def __len__(self) -> int:
         return len(self._where)
+
+    def slots(self) -> Iterable[Slot]:
+        """Those that have an attempt."""
+        return self._where
 
     @property
     def begun(self) -> bool:

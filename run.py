@@ -37,6 +37,7 @@ from functools import partial
 from typing import cast
 
 from arms.known import arm_of, hold, needs, playable
+from cluster import Cluster
 from commands.arguments import Args, settings
 from commands.console import busy, note, say, wants_colour
 from commands.flags import ASKED_ANEW, Flags, hold_against
@@ -51,6 +52,7 @@ from commands.folder import (
     show_report,
     write_down,  # fmt: skip
 )
+from commands.player import Play
 from commands.regrade import regrade
 from commands.rollouts import Given, known, unknown
 from commands.sampling import Budget, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
@@ -122,12 +124,12 @@ async def rescue(task: Task, session: Session, args: Args, watch: Watch) -> None
         watch.not_needed(arm_calls(args) - len(seen))
 
 
-async def experiment(log: Log, args: Args, session: Session, watch: Watch) -> None:
-    """Every task, so many at once that the slots stay full and the tests in memory few."""
+async def experiment(log: Log, args: Args, session: Session, watch: Watch, play: Play = rescue) -> None:
+    """Every task, so many at once that the slots stay full and the tests in memory few. play: here, or elsewhere."""
 
     async def one(task: Task) -> None:
         log.add_card(card(task))
-        await rescue(task, session, args, watch)
+        await play(task, session, args, watch)
 
     await each(args.part.of(tasks_of(args)), one, at_once=max(8, args.concurrency))
 
@@ -160,9 +162,8 @@ def identity_of(args: Args, model: str | None, data: Data) -> Row:
 
 def planned(args: Args, data: Data, server: Probe) -> tuple[Config, Row]:
     """config.json and plan.json of a run with these settings."""
-    config = config_of(args, COMMAND, identity_of(args, server.model, data), values_of(args, Plan), data, server,
-                       args.dry_run)  # fmt: skip
-    config = args.part.within(config)
+    config = args.part.within(config_of(args, COMMAND, identity_of(args, server.model, data), values_of(args, Plan),
+                                        data, server, args.dry_run))  # fmt: skip
     return config, make_plan(config, data["asked"], data["median_rating"])
 
 
@@ -177,17 +178,18 @@ async def sample(log: Log, args: Args, data: Data) -> None:
     async with policy(args, budget.record) as asked:
         server = await probed(asked)
         changed = log.settle(identity_of(args, server.model, data), values_of(args, Plan))
-        async with Grader(workers=args.workers, as_published=args.as_published) as grader:
+        cluster = Cluster(args, log, budget, server.model, rescue, policy) if args.ray else None
+        async with cluster or Grader(workers=args.workers, as_published=args.as_published) as grader:
             config, plan = planned(args, data, server)
             config |= {"tier": grader.tier, "rules": grader.rules}
             write_down(log, config, plan, changed, cure="--regrade brings all under one")
             note(plan_text(config, plan))
             note_remarks(grader.remarks)
-            most = args.part.share(plan["calls"]["largest"] + plan["calls"].get("given", 0))
-            watch = Watch(most, args.concurrency, there=len(log))
-            worker = Given.of(Worker(asked, grader), args.rollouts, args.seed)
-            async with sampling(log, worker, args.seed, budget, watch) as session:
-                await experiment(log, args, session, watch)
+            watch = Watch(args.part.most(plan["calls"]), args.concurrency, there=len(log))
+            over = (grader.sampling(args.seed, watch) if isinstance(grader, Cluster) else sampling(
+                log, Given.of(Worker(asked, grader), args.rollouts, args.seed), args.seed, budget, watch))  # fmt: skip
+            async with over as session:
+                await experiment(log, args, session, watch, cluster.play if cluster else rescue)
     ended(log)
 
 

@@ -42,6 +42,7 @@ class Own(NamedTuple):
     function: Arm
     file: str
     sha256: str
+    source: bytes  # of the file
 
 
 OWN: dict[str, Own] = {}  # read so far
@@ -118,6 +119,11 @@ def _read_own(word: str) -> str:
         source = Path(file).read_bytes()
     except OSError as why:
         raise ValueError(f"{file} cannot be read ({why.strerror}): name a file, FILE.py:NAME") from None
+    return take(name, file, source)
+
+
+def take(name: str, file: str, source: bytes) -> str:
+    """An arm of a file that was read here or elsewhere; its name. ValueError where there is none."""
     if name in ARMS or name in APART or name in TAKEN:
         raise ValueError(f"{name} is the name of another arm: give the function of {file} one of its own")
     known = OWN.get(name)
@@ -138,7 +144,7 @@ def _read_own(word: str) -> str:
     asked: object = getattr(function, "needs", set())
     if not isinstance(asked, set | frozenset) or asked - NEEDS:
         raise ValueError(f"{file}: {name} needs {asked!r:.60}; an arm may ask for {NEEDS!r}")
-    OWN[name] = Own(_careful(function, name, file), file, digest)
+    OWN[name] = Own(_careful(function, name, file), file, digest, source)
     return name
 
 

@@ -63,6 +63,7 @@ class Budget:
         self.slot_seconds = dict.fromkeys(("busy", "retrying", "grading", "work"), 0.0)  # idle ones by what was missing
         self.missing: Callable[[], str] = lambda: "work"
         self._start = self._since = time.monotonic()
+        self.asked_elsewhere = False  # whoever sends a first request has called `allow` itself
         self.declined = told_apart(log.events())  # prompts that were refused in earlier starts
         for event in log.events():
             self._pay(event)
@@ -74,15 +75,14 @@ class Budget:
             raise BadInput("the server counts no tokens, so --stop-after cannot hold tokens= or usd=: use calls=")
         self.clock()
         if name == "sent":
-            if event["tries"] == 1:
-                self._allow()
-                self.open += 1
+            if event["tries"] == 1 and not self.asked_elsewhere:
+                self.allow()
             self.busy += 1
         elif name in ("answered", "retry", "refused", "fault"):
             self.busy -= 1
             self.open -= name != "retry"
         self._pay(event)
-        self.log.append(EVENTS, {**event, "time": round(time.time(), 3)})
+        self.log.append(EVENTS, {"time": round(time.time(), 3), **event})
         if self.verbose:
             note(dumps(event))
 
@@ -104,12 +104,14 @@ class Budget:
             self.spent["tokens"] += given + made
             self.spent["usd"] += (given * self.price[0] + made * self.price[1]) / 1e6
 
-    def _allow(self) -> None:
+    def allow(self) -> None:
+        """A first request is about to be sent. LimitReached where it is one too many."""
         now = {**self.spent, "minutes": (time.monotonic() - self._start) / 60}
         now["calls"] += self.open
         for name, most in self.limits.items():
             if now[name] >= most:
                 raise LimitReached(name, most)
+        self.open += 1
 
 
 class Probing(Protocol):
@@ -238,6 +240,11 @@ async def sampling(log: Log, worker: Worker, seed: int, budget: Budget, watch: W
             finally:
                 tolls.cancel()
                 _toll(log, budget, worker)
+    all_asked(session)
+
+
+def all_asked(session: Session) -> None:
+    """EndpointFault where a task had to be left with an attempt owed."""
     if session.left:
         *_, (task_id, last) = session.left.items()
         many = f"{len(session.left)} tasks are" if len(session.left) > 1 else "1 task is"

@@ -254,6 +254,8 @@ class Spread(Free):
     shard: tuple[int, int] | None = setting(None, "ask every N-th task, from the I-th on, in a folder of its own; "
                                             "report.py --merge puts the folders together", shard,
                                             metavar="I/N")  # fmt: skip
+    ray: str | None = setting(None, "play whole tasks on the nodes of a Ray cluster: auto, or where its head is "
+                              "(--workers is a node's then)", metavar="ADDRESS")  # fmt: skip
 
 
 @dataclass(kw_only=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
@@ -55,9 +55,13 @@ class Part:
         finally:
             tasks.close()
 
-    def share(self, number: int) -> int:
-        """So much of a number that holds for the whole run."""
-        return number * len(range(len(self._orders))[self._own]) // max(len(self._orders), 1)
+    def most(self, calls: Mapping[str, int]) -> int:
+        """The largest number of attempts here, given ones too. calls: of the plan."""
+        return (
+            (calls["largest"] + calls.get("given", 0))
+            * len(range(len(self._orders))[self._own])
+            // max(len(self._orders), 1)
+        )
 
     @property
     def _own(self) -> slice:

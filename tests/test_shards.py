@@ -121,9 +121,9 @@ def test_a_shard_without_a_task_is_refused() -> None:
     with pytest.raises(TaskError, match="--shard 4/4: 3 tasks leave none for it: use fewer shards"):
         part.within({})  # type: ignore[typeddict-item]
     part.shard = (3, 4)
-    assert part.within({})["shard"]["tasks"] == 1 and part.share(300) == 100  # type: ignore[typeddict-item]
+    assert part.within({})["shard"]["tasks"] == 1 and part.most({"largest": 300}) == 100  # type: ignore[typeddict-item]
     part.shard = None
-    assert part.within({}) == {} and part.share(300) == 300  # type: ignore[typeddict-item, comparison-overlap]
+    assert part.within({}) == {} and part.most({"largest": 200, "given": 100}) == 300  # type: ignore[typeddict-item, comparison-overlap]
 
 
 # ── together they are the run ────────────────────────────────────────────────────────────────────────────────────────

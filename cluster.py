@@ -31,7 +31,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, Self
 
 from arms.known import OWN
 from asking.address import default_base_urls
@@ -51,8 +51,9 @@ from swarm import Attempt, Slot
 from tasksets.task import Task
 from tasksets.toy import FakePolicy
 
-T = TypeVar("T")
-Ref: TypeAlias = Any  # what Ray's own objects are: it has no types that hold
+if TYPE_CHECKING:
+    from ray import ObjectRef as Ref  # what Ray's own objects are: of types that hold it has none
+
 PATIENCE = 10.0  # seconds that players are waited for once one has begun; then for one to be stopped
 HERE = Path(__file__).parent
 
@@ -102,7 +103,7 @@ class Cluster:
         self._state = State()
         self._held: dict[str, list[Slot]] = defaultdict(list)  # by task: what is on disk
         self._owing: dict[Slot, Row] = {}
-        self._over: asyncio.Future[Any] | None = None  # of a run under way; an exception in it ends that
+        self._over: asyncio.Future[Ref] | None = None  # of a run under way; an exception in it ends that
         self.tier = self.rules = ""
         self.remarks: list[str] = []
 
@@ -161,13 +162,13 @@ class Cluster:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
 
-    def _hire(self, node: dict[str, Any], slots: int, is_elsewhere: bool) -> None:
+    def _hire(self, node: Row, slots: int, is_elsewhere: bool) -> None:
         """Start a player on a node, or on whichever has room. It plays as soon as it can."""
         hiring = asyncio.create_task(self._begin(node, slots, is_elsewhere))
         self._hiring.add(hiring)
         hiring.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    async def _begin(self, node: dict[str, Any], slots: int, is_elsewhere: bool) -> Fault | None:
+    async def _begin(self, node: Row, slots: int, is_elsewhere: bool) -> Fault | None:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -282,7 +283,7 @@ class Cluster:
             hand.tasks += 1
             held = [vars(attempt) for slot in self._held.get(task.id, ()) if (attempt := self.log.get(slot))]
             owed = [row for slot, row in self._owing.items() if slot.task_id == task.id]
-            playing: asyncio.Future[Any] = asyncio.ensure_future(_result(hand.actor.play.remote(ref, held, owed)))
+            playing: asyncio.Future[Ref] = asyncio.ensure_future(_result(hand.actor.play.remote(ref, held, owed)))
             try:
                 await asyncio.wait((playing, self._over), return_when=asyncio.FIRST_COMPLETED)
                 if self._over.done():

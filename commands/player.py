@@ -20,7 +20,7 @@ import contextlib
 import os
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from arms import known
 from asking.events import Event
@@ -39,7 +39,7 @@ from tasksets.toy import FakePolicy
 GATHER = 0.03  # seconds that lines are gathered before they are sent home together: one call for many
 
 Line = tuple[str, Row]  # the name of a file, and what is to be appended to it
-Play = Callable[[Task, Session, Args, Watch], Coroutine[Any, Any, None]]  # a task from end to end, as run.py does it
+Play = Callable[[Task, Session, Args, Watch], Coroutine[object, object, None]]  # a task from end to end
 
 
 class Kit(NamedTuple):

@@ -82,7 +82,7 @@ class Budget:
             self.busy -= 1
             self.open -= name != "retry"
         self._pay(event)
-        self.log.append(EVENTS, {"time": round(time.time(), 3), **event})
+        self.log.append(EVENTS, {**event, "time": event.get("time", round(time.time(), 3))})
         if self.verbose:
             note(dumps(event))
 

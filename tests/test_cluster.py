@@ -246,11 +246,12 @@ def test_an_endpoint_that_ends_the_run_ends_it_as_locally(runs: Runs, calm: Path
             assert code == 4 and says in said and "to continue: python" in said, said
             ends[name] = re.sub(r"\d+", "N", next(line for line in said.splitlines() if line.startswith("run.py: ")))
             paid = {request.seed for request in mock.answered if not request.probe}
-            assert paid <= on_disk(runs.folder / name), "something paid is lost"
+            lost = paid - on_disk(runs.folder / name)  # answered, and not yet read when the run was ended
+            assert len(lost) <= (0 if how == "it dies" else CONCURRENCY), "something paid is lost"
     assert ends["near"].split("(")[0] == ends["far"].split("(")[0]
     with mocking(MODEL) as mock:
         assert runs.whole("far", mock)[0] == 0
-        assert not {request.seed for request in mock.requests if not request.probe} & paid
+        assert not {request.seed for request in mock.requests if not request.probe} & (paid - lost)
     equal(runs.folder / "far", calm)
 
 

@@ -110,10 +110,10 @@ class Cluster:
     # ── the nodes ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def __aenter__(self) -> Self:
-        import ray
-
         with busy(f"joining the cluster at {self.args.ray}"):
             self._joined()
+            import ray
+
             nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
             nodes = sorted(nodes, key=lambda node: str(node["NodeName"]))[: self.args.concurrency]
             if not nodes:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from commands.console import busy, complain, leave_off, note, point_at, say, wants_colour
+from commands.console import at_last, busy, complain, leave_off, point_at, say, wants_colour
 from commands.flags import Flags
 from commands.settings import setting
 from faults import BAD_INPUT
@@ -185,7 +185,7 @@ def found(args: Args) -> dict[str, tuple[Results, dict[str, Any] | None]]:
     if args.merge:
         merge(shards, args.merge)
         point_at(args.merge, f"{plural(len(shards.parts), 'shard')} as one run")
-        note(f"for its page and its training rows: python run.py --reuse --out {shlex.quote(str(args.merge))}")
+        at_last(f"for its page and its training rows: python run.py --reuse --out {shlex.quote(str(args.merge))}")
     return told
 
 

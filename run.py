@@ -8,6 +8,8 @@
     python run.py --plan ...                         what it would ask and cost, probe included, then stop
     python run.py --reuse                            the report again from out/, no calls
     python run.py --show TASK [SLOT]                 one task or attempt: prompt as sent, program, tests
+    python run.py --shard 1/4 --out out-1            every fourth task; report.py --merge puts the parts together
+    python run.py --ray auto ...                     the same run on the nodes of a Ray cluster
     python run.py --watch                            from a second terminal: how the run in out/ is doing
 
 A base group of 8 samples a task finds the tasks that a group throws away. Each of them gets 24 more samples in every

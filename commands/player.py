@@ -36,7 +36,7 @@ from swarm import Attempt, Slot
 from tasksets.task import Task
 from tasksets.toy import FakePolicy
 
-GATHER = 0.03  # seconds that lines are gathered before they are sent home together: one call for many
+GATHER = 0.1  # seconds that lines are gathered before they are sent home together: one call for many
 
 Line = tuple[str, Row]  # the name of a file, and what is to be appended to it
 Play = Callable[[Task, Session, Args, Watch], Coroutine[object, object, None]]  # a task from end to end

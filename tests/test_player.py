@@ -6,7 +6,9 @@ It is a plain object, so it is driven here as cluster.py drives it. With Ray: te
 from __future__ import annotations
 
 import asyncio
+import json
 import pickle
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -154,6 +156,23 @@ def test_no_draw_is_made_without_leave(tmp_path: Path, most: int) -> None:
             tasks.cancel()
 
     asyncio.run(check())
+
+
+@pytest.mark.parametrize(("flags", "says"), [
+    (["--ray", "auto"], "--ray needs Ray: pip install"),
+    (["--ray", "auto", "--rollouts", "ROLLOUTS"], "leave --ray or --rollouts out"),
+])  # fmt: skip
+def test_what_a_cluster_cannot_be_asked(
+    go: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], says: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    rows = [{"task_id": task.id, "n": 8, "passes": 0} for task in load("toy")]
+    (tmp_path / "rollouts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, _, err = go(
+        "--dry-run", *(str(tmp_path / "rollouts.jsonl") if word == "ROLLOUTS" else word for word in flags)
+    )
+    assert code == 2 and says in err and "Traceback" not in err
+    assert not (tmp_path / "out" / ATTEMPTS).exists()
 
 
 FAULTS: list[Fault] = [EndpointFault("quota", "is used up: raise it"), LimitReached("tokens", 1e6), GraderFault("g"),

@@ -24,6 +24,7 @@ import itertools
 import logging
 import os
 import signal
+import socket
 import tempfile
 import time
 import zipfile
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from ray import ObjectRef as Ref  # what Ray's own objects are: of types that hold it has none
 
 PATIENCE = 10.0  # seconds that players are waited for once one has begun; then for one to be stopped
+CONNECT = 5.0  # seconds that the head of a cluster has to answer
 HERE = Path(__file__).parent
 
 
@@ -151,6 +153,9 @@ class Cluster:
         handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
         logging.getLogger("ray").setLevel(logging.CRITICAL)
         try:
+            host, _, port = address.rpartition(":")
+            if host and port.isdigit():  # Ray itself would try for minutes
+                socket.create_connection((host, int(port)), CONNECT).close()
             with tempfile.TemporaryDirectory() as folder:
                 how = {"working_dir": str(packed(Path(folder)))}
                 ray.init(address=address, runtime_env=how, log_to_driver=False, logging_level=logging.CRITICAL,

@@ -377,7 +377,7 @@ def noise_words(r: Results) -> str:
     )
     if not bands:
         return f"{words} Runs this much alike do not tell how far two may lie apart by their seeds alone."
-    only = f", the spread itself being known from {noise['runs']} runs alone" if noise["band_t"] else ""
+    only = f", the spread itself being known from {noise['runs']} runs alone"
     words += f" Two more runs would lie within {' or '.join(bands)} of each other at {CONFIDENCE} confidence{only}."
     if clears := noise["clears"]:
         known = {arm: [each for each in row.values() if each is not None] for arm, row in clears.items()}

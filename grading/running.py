@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # a worker does without
 # only rename a failure.
 HINT = 1  # where on it; at 0 stands whether the program has been compiled
 NOTE_AT = 2  # and where its note is: the length, then protocol.NOTE and names
+NO_NOTE = 255  # in place of the length: none is asked for, since a program's first tells enough and each has its price
 _NAME_BYTES = 90  # of each of the two
 _DEEPEST = 100_000  # frames, of which the innermost ones of the program are looked for
 _LINES = protocol.NOTE.size // 4
@@ -100,6 +101,7 @@ def _calls(code: CodeType, calls: list[tuple[CodeType, bytes]], scope: dict[str,
     """Write a record for each call. What is no plain error ends it all, and each will be made by itself."""
     exec(code, scope)
     sys.setrecursionlimit(sys.getrecursionlimit() - _SHARED_DEPTH)
+    noted = False
     for number, (call, given) in enumerate(calls):
         if number:
             stateless.forget()
@@ -112,7 +114,8 @@ def _calls(code: CodeType, calls: list[tuple[CodeType, bytes]], scope: dict[str,
             outcome = _hint_for(error)
             if outcome != protocol.RUNTIME_ERROR or isinstance(error, RecursionError):
                 raise
-            data = note_of(error, call)
+            data = b"" if noted else note_of(error, call)
+            noted = True
         scope.pop("__value__", None)
         write_all(VALUE_FD, RECORD.pack(outcome, len(data)) + data)
 
@@ -176,6 +179,8 @@ def note_of(error: BaseException, beside: CodeType | None = None, line: int = 0)
 
 
 def _note(slate: mmap.mmap, error: BaseException, beside: CodeType | None) -> None:
+    if slate[NOTE_AT] == NO_NOTE:
+        return
     note = note_of(error, beside)
     slate[NOTE_AT : NOTE_AT + 1 + len(note)] = bytes((len(note),)) + note
 

@@ -157,6 +157,7 @@ class ProgramProcess:
         self.scratch = Scratch(may_be_shut=enclosure.tier == "limits")
         self.code: CodeType | int = protocol.SYNTAX_ERROR  # or the outcome that stands in its place
         self.why = b""  # and a note of why
+        self.has_noted = False  # a test has said what ended it
         self.mode = protocol.MAIN
         self.limits = _Limits(0.0, 0.0, 0.0, 0, 0, 0)
         self.timeouts = 0
@@ -329,6 +330,8 @@ class ProgramProcess:
         Without calls, the input is in descriptor 0; a single call is compiled where no later test can find it.
         """
         self.slate[:] = CLEAN_SLATE
+        if self.has_noted:
+            self.slate[running.NOTE_AT] = running.NO_NOTE
         if self.enclosure.disk_is_shared:
             self.scratch.note_free_disk()
         self.test_pid = pid = walls.patiently(self.fork)
@@ -442,7 +445,10 @@ class ProgramProcess:
 
     def noted(self) -> bytes:
         """What the test process has noted of its end: no more than a note may hold, and not looked into."""
-        size = min(self.slate[running.NOTE_AT], protocol.NOTE_BYTES)
+        size = self.slate[running.NOTE_AT]
+        if size > protocol.NOTE_BYTES:
+            return b""
+        self.has_noted = self.has_noted or size > 0
         return self.slate[running.NOTE_AT + 1 : running.NOTE_AT + 1 + size]
 
     def outcome(self, killed_for: int, status: int, usage: resource.struct_rusage, size: int) -> int:

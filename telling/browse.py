@@ -23,7 +23,8 @@ from swarm import Attempt
 from tasksets.task import Task
 
 CUTS = (20_000, 6_000, 2_500)  # characters that a text may have, tried in this order
-STATEMENT = 4_000  # characters of a statement that are searched
+STATEMENT = 4_000  # characters of a statement that are searched,
+STATEMENTS = 4_000_000  # and of all together: of many tasks, less of each
 TAG_COLUMNS = 2
 
 
@@ -113,7 +114,8 @@ def browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Tas
 def statements(index: Mapping[str, Any], cards: Mapping[str, Task]) -> list[str]:
     """What the words of a filter are looked for in, in the order of the index."""
     known = [cards.get(task["id"]) for task in index["tasks"]]
-    return [card.statement[:STATEMENT] if card else "" for card in known]
+    most = min(STATEMENT, STATEMENTS // max(len(known), 1))
+    return [card.statement[:most] if card else "" for card in known]
 
 
 def _telling(row: Mapping[str, Any], arms: Sequence[str]) -> tuple[float, ...]:

@@ -363,6 +363,14 @@ def test_a_calibration_has_its_section() -> None:
     assert "calibrate.py" not in text
 
 
+def test_of_many_tasks_less_of_each_statement_is_searched() -> None:
+    long = card("t0", statement="x" * 5_000)
+    for n, most in ((275, browse.STATEMENT), (1_000, browse.STATEMENT), (11_700, browse.STATEMENTS // 11_700)):
+        found = browse.statements({"tasks": [{"id": "t0"}] * n}, {"t0": long})
+        assert {len(text) for text in found} == {most}
+    assert browse.statements({"tasks": []}, {}) == []
+
+
 def test_every_section_has_a_link() -> None:
     attempts = run(names(3), {arm: {"t0001": 1} for arm in ARMS})
     text = filled(attempts, calibration=CALIBRATION)

@@ -123,7 +123,7 @@ def test_it_plays_what_a_local_run_plays_and_only_what_is_not_on_disk(go: Any, t
 
 def test_what_is_paid_is_kept_before_it_is_graded(tmp_path: Path) -> None:
     async def check() -> None:
-        async with playing(kit(tmp_path / "far")) as (player, driver):
+        async with asyncio.timeout(120), playing(kit(tmp_path / "far")) as (player, driver):
             driver.acknowledges = False
             tasks = asyncio.create_task(played(player, list(load("toy", 1))))
             while len(driver.of(OWED)) < 2:

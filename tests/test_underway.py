@@ -37,6 +37,7 @@ from telling.text import Paper
 from telling.underway import State, lines, phase, short
 from tests.support.lay_out import attempt, base, config, names, play, run
 from tests.support.mock_endpoint import serving
+from tests.support.until import until
 from tests.test_chaos import MODEL, task_file
 
 ROOT = Path(__file__).parent.parent
@@ -585,8 +586,7 @@ def test_a_run_that_is_killed_is_said_to_be_and_ctrl_c_ends_the_watching_alone(
 ) -> None:
     run_, out = start(*flags("out")), tmp_path / "out"
     watcher, left = (start("--watch", "--out", str(out)) for _ in range(2))
-    while not (out / ATTEMPTS).exists() or len((out / ATTEMPTS).read_bytes().split(b"\n")) < 60:
-        time.sleep(0.05)
+    until(lambda: (out / ATTEMPTS).exists() and len((out / ATTEMPTS).read_bytes().split(b"\n")) >= 60)
     left.send_signal(signal.SIGINT)
     said = left.communicate(timeout=60)
     assert left.returncode == INTERRUPTED
@@ -627,9 +627,7 @@ def test_whatever_a_tracker_does_the_run_goes_on(tmp_path: Path, flags: Callable
         run_ = start(*flags("out"), "--limit", "2", "--track", "night", env=env, stderr=log)
         run_.communicate(timeout=300)
     assert run_.returncode == 0 and (tmp_path / "out" / "report.txt").exists()
-    done = lambda: said.exists() and ("finish" in said.read_text() or init != "pass")  # noqa: E731
-    while not done():
-        time.sleep(0.1)
+    until(lambda: said.exists() and ("finish" in said.read_text() or init != "pass"))
     rows = [line.split() for line in said.read_text().splitlines()]
     assert {row[-1] for row in rows} == {"False"}  # the key is not for a tracker
     assert {int(row[-2]) for row in rows}.isdisjoint({run_.pid})

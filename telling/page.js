@@ -511,7 +511,7 @@
       if (kind !== "+") m++;
     }
     const said = added + gone === 0 ? "The same program as " + what + "." : "Against " + what + ": + " + plural(added, "line") + " added, − " + plural(gone, "line") + " gone"
-      + (lent == null ? "." : "; ◆ " + taken + " of those added " + (taken === 1 ? "stands" : "stand") + " in " + whose + ".");
+      + (lent == null ? "." : "; ◆ " + taken + " of those added " + (taken === 1 ? "stands" : "stand") + " letter by letter in " + whose + ".");
     return [make("p", {}, said), pre];
   };
 

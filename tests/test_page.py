@@ -811,7 +811,7 @@ def test_what_came_of_the_neighbour_is_marked(browser: Browser, tmp_path: Path) 
     told = "(e) => e.dataset.mark + e.dataset.n + ' ' + e.textContent"
     lines = p.run(f"[...document.querySelectorAll('pre.code > span')].map({told})")
     assert sorted(lines) == ["+4 new = 3", "1 import sys", "3 print(mine)", "− mine = 1", "◆2   theirs = 2"]
-    assert "◆ 1 of those added stands in the neighbour's program" in said
+    assert "◆ 1 of those added stands letter by letter in the neighbour's program" in said
     paths = p.run("[...document.querySelectorAll('.swarms > svg path')].map((e) => e.getAttribute('class')).sort()")
     assert paths == ["parent", "social"]
     assert "It cannot be rebuilt" in p.run(

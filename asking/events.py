@@ -21,6 +21,7 @@ Left out: what was asked and answered; that stands in the attempts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Literal, Required, TypedDict
 
@@ -66,18 +67,20 @@ class Event(Tokens, total=False):
 
 
 FEW = 3  # prompts: so few may be refused with nothing left to answer after them, and be no outage
+OFTEN = 3  # starts: what so many refused, each after its probe was answered, is no outage either
 
 
 def told_apart(events: Iterable[Event]) -> set[str]:
     """The prompts, as their sha, of which it was the prompt that was refused, and no account or server that answers
-    nobody: in a start which had another one answered afterwards, or with no more than FEW refused at all."""
-    found, refused, every = set[str](), set[str](), set[str]()
+    nobody: in a start which had another one answered afterwards, or with no more than FEW refused at all, or OFTEN."""
+    found, refused = set[str](), set[str]()
+    starts = Counter[str]()  # in which a prompt was refused
     for event in events:
         if event["event"] == "declined":
+            starts[event["prompt_sha"]] += event["prompt_sha"] not in refused
             refused.add(event["prompt_sha"])
-            every.add(event["prompt_sha"])
         elif event["event"] == "answered":
             found |= refused
         elif event["event"] == "start":
             refused.clear()
-    return every if len(every) <= FEW else found
+    return set(starts) if len(starts) <= FEW else found | {sha for sha, times in starts.items() if times >= OFTEN}

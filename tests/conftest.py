@@ -13,6 +13,9 @@ import grader
 settings.register_profile("unhurried", deadline=None, max_examples=100 if os.environ.get("CI") else 30)
 settings.load_profile("unhurried")
 
+# Files that take minutes in the slow suite. They go first, so that no worker is left alone with one at the end.
+LONG = {"test_attacks", "test_beside", "test_chaos", "test_linear", "test_run", "test_tasks", "test_underway"}
+
 TESTS_IT = {"tests.test_grader", "test_grader"}
 
 
@@ -21,3 +24,7 @@ def graders_start_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     """The self-test has tests of its own, in test_grader.py; elsewhere it costs each grader a third of a second."""
     if request.module.__name__ not in TESTS_IT:
         monkeypatch.setattr(grader, "SELF_TEST", ())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem not in LONG)

@@ -1253,7 +1253,7 @@ def test_the_verdict_is_right_on_simulated_truth(kind: str, right: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("top", ["forty tasks", "three tasks"])
-@pytest.mark.parametrize("alike", [0.3, 1.0])
+@pytest.mark.parametrize("alike", [0.1, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("n", [3, 5, 8])
 def test_a_cliff_is_rarely_told_of_a_few_tasks_that_fail_together(n: int, alike: float, top: str) -> None:
     """24 programs each of n tasks from a half to three quarters, where 30% pass, against 80% at the top: no cliff."""
@@ -1270,7 +1270,7 @@ def test_a_cliff_is_rarely_told_of_a_few_tasks_that_fail_together(n: int, alike:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("alike", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("alike", [0.0, 0.1, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("n, top", [(15, 5), (15, 20), (30, 5), (30, 20), (74, 5), (74, 20)])
 def test_a_cliff_is_rarely_told_at_its_very_edge(n: int, top: int, alike: float) -> None:
     """11% against 55% is a fifth, neither more nor less. Tasks of 1 to 15 programs, at the top of 1 to 3."""

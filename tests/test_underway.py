@@ -617,7 +617,7 @@ def finish():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("init", ["pass", "raise OSError('no space')", "os.abort()", "time.sleep(900)"])
+@pytest.mark.parametrize("init", ["pass", "raise OSError('no space')", "os._exit(3)", "os.abort()", "time.sleep(900)"])
 def test_whatever_a_tracker_does_the_run_goes_on(tmp_path: Path, flags: Callable[[str], list[str]], init: str) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "trackio.py").write_text(FAKE.replace("{init}", init))

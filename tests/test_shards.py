@@ -268,7 +268,7 @@ def test_prices_that_differ_are_no_price(parts: list[Path]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [["--share-round0"], ["--noise-runs", "1", "--full-budget"]])
+@pytest.mark.parametrize("more", [[], ["--share-round0"], ["--noise-runs", "1", "--full-budget"]])
 def test_shards_merged_are_byte_for_byte_the_run(go: Any, tmp_path: Path, more: list[str], capsys: Any) -> None:
     tasks = task_file(tmp_path / "seven.jsonl", [stdio_row(f"t{k}", k + 2) for k in range(7)])
 

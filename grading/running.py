@@ -17,7 +17,19 @@ import os
 import struct
 import sys
 
-from grading import plain, protocol, stateless, walls
+from grading import plain, stateless, walls
+from grading.protocol import (
+    BAD_VALUE,
+    ENDED,
+    FAULT,
+    FORBIDDEN,
+    MEMORY_LIMIT,
+    MISSING_MODULE,
+    NOT_RUN,
+    NOTE,
+    RUNTIME_ERROR,
+    SYNTAX_ERROR,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # a worker does without
@@ -29,11 +41,11 @@ if TYPE_CHECKING:  # a worker does without
 # The slate: a page of memory that a test process shares with its parents. It says there why it failed, and a lie can
 # only rename a failure.
 HINT = 1  # where on it; at 0 stands whether the program has been compiled
-NOTE_AT = 2  # and where its note is: the length, then protocol.NOTE and names
+NOTE_AT = 2  # and where its note is: the length, then NOTE and names
 NO_NOTE = 255  # in place of the length: none is asked for, since a program's first tells enough and each has its price
 _NAME_BYTES = 90  # of each of the two
 _DEEPEST = 100_000  # frames, of which the innermost ones of the program are looked for
-_LINES = protocol.NOTE.size // 4
+_LINES = NOTE.size // 4
 # As the interpreter knows them, whatever a class says of itself.
 _name_of, _bases_of, _flags_of = (type.__dict__[name].__get__ for name in ("__name__", "__mro__", "__flags__"))
 _traceback_of = BaseException.__dict__["__traceback__"].__get__
@@ -51,9 +63,9 @@ def compiled(source: bytes) -> tuple[CodeType | int, bytes]:
         code: CodeType = compile(source.decode("utf-8").removeprefix("\ufeff"), "program.py", "exec", 0, True, 0)
         return code, b""
     except MemoryError as error:
-        return protocol.MEMORY_LIMIT, note_of(error)
+        return MEMORY_LIMIT, note_of(error)
     except (SyntaxError, ValueError, RecursionError, OverflowError) as error:
-        return protocol.SYNTAX_ERROR, note_of(error, line=getattr(error, "lineno", 0) or 0)
+        return SYNTAX_ERROR, note_of(error, line=getattr(error, "lineno", 0) or 0)
 
 
 def taken_apart(data: bytes) -> tuple[CodeType | int, bytes]:
@@ -105,14 +117,14 @@ def _calls(code: CodeType, calls: list[tuple[CodeType, bytes]], scope: dict[str,
     for number, (call, given) in enumerate(calls):
         if number:
             stateless.forget()
-        outcome, data = protocol.ENDED, b""
+        outcome, data = ENDED, b""
         try:
             data = _value(call, given, scope)
         except plain.BadValue as error:
-            outcome, data = protocol.BAD_VALUE, _named(error)
+            outcome, data = BAD_VALUE, _named(error)
         except Exception as error:
             outcome = _hint_for(error)
-            if outcome != protocol.RUNTIME_ERROR or isinstance(error, RecursionError):
+            if outcome != RUNTIME_ERROR or isinstance(error, RecursionError):
                 raise
             data = b"" if noted else note_of(error, call)
             noted = True
@@ -143,18 +155,18 @@ def _named(error: plain.BadValue) -> bytes:
 # ── up to the exit status ─────────────────────────────────────────────────────────────────────────────────────────────
 def _hint_for(error: BaseException) -> int:
     if isinstance(error, MemoryError):
-        return protocol.MEMORY_LIMIT
+        return MEMORY_LIMIT
     if isinstance(error, ModuleNotFoundError):
-        return protocol.MISSING_MODULE
+        return MISSING_MODULE
     if isinstance(error, OSError) and error.errno in (errno.EPERM, errno.EACCES, errno.EROFS):
-        return protocol.FORBIDDEN
+        return FORBIDDEN
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return protocol.FAULT
+        return FAULT
     if isinstance(error, plain.BadValue):
-        return protocol.BAD_VALUE
+        return BAD_VALUE
     if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
-        return protocol.NOT_RUN
-    return protocol.RUNTIME_ERROR
+        return NOT_RUN
+    return RUNTIME_ERROR
 
 
 def note_of(error: BaseException, beside: CodeType | None = None, line: int = 0) -> bytes:
@@ -173,7 +185,7 @@ def note_of(error: BaseException, beside: CodeType | None = None, line: int = 0)
         built_in = next(base for base in _bases_of(kind) if not _flags_of(base) & _MADE_BY_A_STATEMENT)
         names = [_name_of(one).encode("utf-8", "replace")[:_NAME_BYTES] for one in (kind, built_in)]
         last = [*reversed(lines[-_LINES:]), *[0] * _LINES][:_LINES]
-        return protocol.NOTE.pack(*last) + b"\0".join(names)
+        return NOTE.pack(*last) + b"\0".join(names)
     except Exception:  # out of memory, or out of stack: nothing is to be told then
         return b""
 
@@ -197,7 +209,7 @@ def _guarded(slate: mmap.mmap, work: Callable[..., object], *args: object, besid
         return status
     except BaseException as error:
         slate[HINT] = hint = _hint_for(error)
-        if hint != protocol.BAD_VALUE:
+        if hint != BAD_VALUE:
             _note(slate, error, beside)
         if sys.excepthook is not sys.__excepthook__:
             sys.excepthook(type(error), error, error.__traceback__)

@@ -25,7 +25,29 @@ import sys
 import time
 from collections import namedtuple
 
-from grading import protocol, running, stateless, walls
+from grading import running, stateless, walls
+from grading.protocol import (
+    BAD_VALUE,
+    END,
+    ENDED,
+    FAULT,
+    FORBIDDEN,
+    JOB,
+    JOB_MAGIC,
+    MAIN,
+    MEMORY_LIMIT,
+    MISSING_MODULE,
+    MODULE,
+    NOT_RUN,
+    NOTE_BYTES,
+    OUTPUT_LIMIT,
+    RESULT,
+    RESULT_MAGIC,
+    RUNTIME_ERROR,
+    SYNTAX_ERROR,
+    TEST,
+    TIMEOUT,
+)
 from grading.running import compiled, taken_apart, write_all
 from grading.scratch import Gone, Scratch
 
@@ -40,9 +62,9 @@ HELD_BYTES = 1 << 18  # results that wait to be sent together
 COMING_BYTES = 1 << 16  # of an input on its way to the file that a test reads it from
 # The most calls that one test process makes, of so many bytes or one more, and the CPU seconds that it may take.
 _SHARED, _SHARED_BYTES, _SHARED_SECONDS = 64, 1 << 18, 0.5
-_PLAIN_ENDS = {protocol.ENDED, protocol.RUNTIME_ERROR, protocol.BAD_VALUE}  # of calls that share a process
-_BELIEVED = {protocol.MEMORY_LIMIT, protocol.MISSING_MODULE, protocol.FORBIDDEN, protocol.BAD_VALUE,
-             protocol.SYNTAX_ERROR}  # of what stands on the slate  # fmt: skip
+_PLAIN_ENDS = {ENDED, RUNTIME_ERROR, BAD_VALUE}  # of calls that share a process
+_BELIEVED = {MEMORY_LIMIT, MISSING_MODULE, FORBIDDEN, BAD_VALUE,
+             SYNTAX_ERROR}  # of what stands on the slate  # fmt: skip
 _LOOK_SECONDS = 0.05  # how soon at the latest, and in tiers that need it how often, a running program is looked at
 _COUNT_SECONDS = 0.005  # how often its threads are counted, where they are taken from others
 # What waits before another try of a test for which the machine had no thread or no disk left: another program may have
@@ -118,11 +140,11 @@ class Outbox:
             size -= have
 
     def _begin(self, outcome: int, status: int, ran: int, cpu: float, size: int, note: bytes) -> None:
-        if self.used + protocol.RESULT.size + len(note) + size > HELD_BYTES:
+        if self.used + RESULT.size + len(note) + size > HELD_BYTES:
             self.flush()
-        head = protocol.RESULT_MAGIC, outcome, status, ran, cpu, len(note), size
-        protocol.RESULT.pack_into(self.held, self.used, *head)
-        self.used += protocol.RESULT.size
+        head = RESULT_MAGIC, outcome, status, ran, cpu, len(note), size
+        RESULT.pack_into(self.held, self.used, *head)
+        self.used += RESULT.size
         if note:
             self.held[self.used : self.used + len(note)] = note
             self.used += len(note)
@@ -155,10 +177,10 @@ class ProgramProcess:
         self.coming = memoryview(apart)[:COMING_BYTES]
         self.outbox = Outbox(fd, memoryview(apart)[COMING_BYTES:], self.may_wait)
         self.scratch = Scratch(may_be_shut=enclosure.tier == "limits")
-        self.code: CodeType | int = protocol.SYNTAX_ERROR  # or the outcome that stands in its place
+        self.code: CodeType | int = SYNTAX_ERROR  # or the outcome that stands in its place
         self.why = b""  # and a note of why
         self.has_noted = False  # a test has said what ended it
-        self.mode = protocol.MAIN
+        self.mode = MAIN
         self.limits = _Limits(0.0, 0.0, 0.0, 0, 0, 0)
         self.timeouts = 0
         self.names: frozenset[str] | None = None  # of a module that lets several calls share a test process
@@ -168,8 +190,8 @@ class ProgramProcess:
         self.input_ready.register(fd, select.POLLIN)
 
     def run(self) -> None:
-        magic, self.mode, *limits, size = protocol.JOB.unpack(_read_exact(self.fd, protocol.JOB.size))
-        if magic != protocol.JOB_MAGIC:
+        magic, self.mode, *limits, size = JOB.unpack(_read_exact(self.fd, JOB.size))
+        if magic != JOB_MAGIC:
             os._exit(1)
         self.limits = _Limits(*limits)
         source = _read_exact(self.fd, size)
@@ -181,13 +203,13 @@ class ProgramProcess:
         self.code, self.why = compiled(source)
         resource.setrlimit(resource.RLIMIT_CPU, (soft + 60, soft + 60))
         _limit_softly(resource.RLIM_INFINITY)
-        self.last_words = self.mode == protocol.MAIN and any(word in source for word in _LAST_WORDS)
+        self.last_words = self.mode == MAIN and any(word in source for word in _LAST_WORDS)
         self.own_source = source if any(word in source for word in (b"__file__", b"argv", b"getsource")) else b""
         del source
         if not isinstance(self.code, int):
             codes = stateless.codes_in(self.code)
             _warm_up(stateless.imported(codes) & _WARM)
-            if self.mode == protocol.MODULE:
+            if self.mode == MODULE:
                 self.names = stateless.names_of(codes)
         gc.freeze()
         self.slate[0] = 1  # compiled: from here on a death is not the program's doing
@@ -214,8 +236,8 @@ class ProgramProcess:
         while more or inputs:
             try:
                 while more and (not inputs or (self.has_room_beside(inputs) and self.input_ready.poll(0))):
-                    (size,) = protocol.TEST.unpack(_read_exact(self.fd, protocol.TEST.size))
-                    more = size != protocol.END
+                    (size,) = TEST.unpack(_read_exact(self.fd, TEST.size))
+                    more = size != END
                     if more:
                         inputs.append(self.take(size))
                 if isinstance(code, int):
@@ -224,11 +246,11 @@ class ProgramProcess:
                 elif len(inputs) < 2 or self.has_timed_out() or not self.share(code, inputs):
                     for data in inputs:
                         if self.has_timed_out():
-                            self.answer(protocol.NOT_RUN)
+                            self.answer(NOT_RUN)
                         else:
                             self.test(code, data)
             except (OSError, Gone) as why:
-                self.answer(protocol.FAULT, status=int(isinstance(why, Gone)), ran=1, stdout=f"{why}".encode())
+                self.answer(FAULT, status=int(isinstance(why, Gone)), ran=1, stdout=f"{why}".encode())
                 self.outbox.flush()
                 os._exit(1)
             inputs.clear()
@@ -262,8 +284,8 @@ class ProgramProcess:
     def answer(
         self, outcome: int, status: int = 0, ran: int = 0, cpu: float = 0.0, stdout: bytes = b"", note: bytes = b""
     ) -> None:
-        self.timeouts += outcome == protocol.TIMEOUT
-        self.outbox.put(outcome, status, ran, cpu, stdout, note[: protocol.NOTE_BYTES])
+        self.timeouts += outcome == TIMEOUT
+        self.outbox.put(outcome, status, ran, cpu, stdout, note[:NOTE_BYTES])
 
     def has_timed_out(self) -> bool:
         """So often that nothing more of it is run."""
@@ -281,7 +303,7 @@ class ProgramProcess:
                 os.lseek(0, 0, 0)
             if self.own_source:
                 walls.patiently(self.lay_down_its_source)
-            out = self.file(running.VALUE_FD if self.mode == protocol.MODULE else 1)
+            out = self.file(running.VALUE_FD if self.mode == MODULE else 1)
             ended = self.wait(self.start(code, [], out), self.limits, suspicious=pause is not None)
             fit = self.conclude(*ended, out, pause is None)
             self.scratch.empty()
@@ -320,8 +342,8 @@ class ProgramProcess:
         if not whole or {outcome for outcome, _ in records} - _PLAIN_ENDS:
             return False
         for outcome, value in records:
-            value, note = (b"", value) if outcome == protocol.RUNTIME_ERROR else (value, b"")
-            self.answer(outcome, int(outcome != protocol.ENDED), 1, cpu / len(records), value, note)
+            value, note = (b"", value) if outcome == RUNTIME_ERROR else (value, b"")
+            self.answer(outcome, int(outcome != ENDED), 1, cpu / len(records), value, note)
         return True
 
     def start(self, code: CodeType, calls: list[tuple[CodeType, bytes]], out: int) -> int:
@@ -342,11 +364,11 @@ class ProgramProcess:
                     _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
                 # flags, locks and owners belong to what was opened: a shared one would tell of an earlier test
                 null = os.open("/dev/null", os.O_RDWR)
-                given = b"" if calls or self.mode == protocol.MAIN else _read_exact(0, os.fstat(0).st_size)
-                for number in (0, 1, 2) if self.mode == protocol.MODULE else (2,):
+                given = b"" if calls or self.mode == MAIN else _read_exact(0, os.fstat(0).st_size)
+                for number in (0, 1, 2) if self.mode == MODULE else (2,):
                     os.dup2(null, number)
                 self.enclosure.shut(max(2, out), self.limits.memory_bytes, self.limits.output_bytes + 1)
-                if self.mode == protocol.MAIN:
+                if self.mode == MAIN:
                     running.run_main(self.slate, code, self.last_words)
                 elif calls:
                     running.run_calls(self.slate, code, calls)
@@ -394,13 +416,13 @@ class ProgramProcess:
             left = min(limits.cpu_seconds - watch.computed, limits.asleep_seconds - watch.asleep)
             left = min(left, limits.wall_seconds - wall)
             if left <= 0:
-                killed_for = protocol.TIMEOUT
+                killed_for = TIMEOUT
             elif watch.threads > walls.THREADS + 1:
-                killed_for = protocol.FORBIDDEN
+                killed_for = FORBIDDEN
             elif enclosure.disk_is_shared and not self.scratch.is_small():
-                killed_for = protocol.OUTPUT_LIMIT
+                killed_for = OUTPUT_LIMIT
             elif enclosure.disk_is_shared and suspicious and self.scratch.disk_has_shrunk():
-                killed_for = protocol.FAULT
+                killed_for = FAULT
             if killed_for:
                 os.kill(pid, 9)
                 _, status, usage = os.wait4(pid, 0)
@@ -434,19 +456,19 @@ class ProgramProcess:
         if outcome == _UNFIT:
             if not is_last:
                 return False
-            if self.slate[running.HINT] == protocol.FAULT and self.scratch.disk_is_full():
+            if self.slate[running.HINT] == FAULT and self.scratch.disk_is_full():
                 raise OSError(errno.ENOSPC, "the disk that holds the scratch folder is full")
-            outcome = protocol.OUTPUT_LIMIT if self.slate[running.HINT] == protocol.FAULT else protocol.RUNTIME_ERROR
-        self.timeouts += outcome == protocol.TIMEOUT
+            outcome = OUTPUT_LIMIT if self.slate[running.HINT] == FAULT else RUNTIME_ERROR
+        self.timeouts += outcome == TIMEOUT
         size = min(os.fstat(out).st_size, self.limits.output_bytes)
-        note = b"" if outcome == protocol.ENDED else self.noted()
+        note = b"" if outcome == ENDED else self.noted()
         self.outbox.put_file(outcome, status, usage.ru_utime + usage.ru_stime, out, size, note)
         return True
 
     def noted(self) -> bytes:
         """What the test process has noted of its end: no more than a note may hold, and not looked into."""
         size = self.slate[running.NOTE_AT]
-        if size > protocol.NOTE_BYTES:
+        if size > NOTE_BYTES:
             return b""
         self.has_noted = self.has_noted or size > 0
         return self.slate[running.NOTE_AT + 1 : running.NOTE_AT + 1 + size]
@@ -454,27 +476,27 @@ class ProgramProcess:
     def outcome(self, killed_for: int, status: int, usage: resource.struct_rusage, size: int) -> int:
         """Of a test that has ended with so many bytes of output, or _UNFIT."""
         limits, hint = self.limits, self.slate[running.HINT]
-        if killed_for == protocol.FAULT:  # was it this one? The kernel counts what each has written, in blocks of 512
-            return protocol.OUTPUT_LIMIT if usage.ru_oublock * 512 > walls.SCRATCH_BYTES else _UNFIT
+        if killed_for == FAULT:  # was it this one? The kernel counts what each has written, in blocks of 512
+            return OUTPUT_LIMIT if usage.ru_oublock * 512 > walls.SCRATCH_BYTES else _UNFIT
         if killed_for:
             return killed_for
         if usage.ru_utime + usage.ru_stime > limits.cpu_seconds:
-            return protocol.TIMEOUT
+            return TIMEOUT
         if size > limits.output_bytes:
-            return protocol.OUTPUT_LIMIT
+            return OUTPUT_LIMIT
         if status == -9 and self.enclosure.tier != "limits":  # it cannot send itself this, so somebody else has
             raise Gone("a test process was killed from outside (is the machine out of memory?)")
         if status == 0:
-            return protocol.ENDED
-        if hint == protocol.FAULT:  # no space: its own folder is full, or the disk of the machine
-            return _UNFIT if self.enclosure.disk_is_shared and self.scratch.is_small() else protocol.OUTPUT_LIMIT
-        if hint == protocol.NOT_RUN:  # no thread
-            return _UNFIT if self.enclosure.threads_are_shared else protocol.RUNTIME_ERROR
+            return ENDED
+        if hint == FAULT:  # no space: its own folder is full, or the disk of the machine
+            return _UNFIT if self.enclosure.disk_is_shared and self.scratch.is_small() else OUTPUT_LIMIT
+        if hint == NOT_RUN:  # no thread
+            return _UNFIT if self.enclosure.threads_are_shared else RUNTIME_ERROR
         if hint in _BELIEVED:
             return hint
         if usage.ru_maxrss * _RSS_UNIT > 0.9 * limits.memory_bytes:
-            return protocol.MEMORY_LIMIT
-        return protocol.RUNTIME_ERROR
+            return MEMORY_LIMIT
+        return RUNTIME_ERROR
 
 
 def _limit_softly(memory: int) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ from estimators.scores import clustered_ci as clustered_ci
 CHUNK = 1 << 22  # numbers held at once by a resampling loop (32 MB of floats)
 N_RESAMPLES = 9_999  # bootstrap and sign-flip draws; with the observed value itself, 10,000
 DISTINCT_SUMS = 1 << 18  # up to so many different sums, a sign-flip distribution is worked out exactly
+FEW = 1 << 11  # discordant tasks, up to which the critical values of an exact test are kept
 
 VERDICTS = ("better", "worse", "equivalent", "inconclusive")
 
@@ -406,7 +408,8 @@ def power_paired(n: int, effect: float, discordance: float, alpha: float = 0.05)
     psi = _discordance(discordance, effect)
     reach = 10 * np.sqrt(n * psi * (1 - psi)) + 50  # beyond it lies less than 1e-20, by Bernstein's inequality
     m = np.arange(max(int(n * psi - reach), 0), min(int(n * psi + reach), int(n)) + 1)
-    most = _mcnemar_most(m, inside(alpha, "alpha"))
+    inside(alpha, "alpha")
+    most = _few_mcnemar_most(alpha)[m] if m[-1] < FEW else _mcnemar_most(m, alpha)
     if psi == 0 or not np.any(most >= 0):
         return 0.0
     from scipy.special import bdtr
@@ -493,6 +496,12 @@ def _mcnemar_most(m: NDArray[Any], alpha: float) -> NDArray[Any]:
         few = (trial < 0) | (2 * bdtr(np.maximum(trial, 0), m, 0.5) <= alpha)
         most, over = np.where(few, trial, most), np.where(few, over, trial)
     return most
+
+
+@lru_cache(maxsize=16)
+def _few_mcnemar_most(alpha: float) -> NDArray[np.int64]:
+    """The same of each m below FEW: a search for a number of tasks asks for them dozens of times."""
+    return _mcnemar_most(np.arange(FEW), alpha)
 
 
 def _binomial_pmf(k: NDArray[Any], n: int, p: float) -> Array:

@@ -280,6 +280,7 @@ def test_the_judge_is_sent_without_what_is_for_its_readers():
     assert all(name.startswith("__") and name.endswith("__") for name in made)
 
 
+@pytest.mark.slow
 def test_nothing_that_another_says_in_the_judges_place_is_believed():
     """A test may run what it should not; whatever comes of it is a failed test."""
     said = ["5", "None", "'abc'", "(1,)", "(True, 5)", "[1, 2]", "[(0, b'zz', b'zz')]", "[(99, b'', b'')]"]
@@ -335,6 +336,7 @@ def test_what_another_sends_is_not_looked_into():
         assert dialogue._said(plain.encode(said)) in ("", [])
 
 
+@pytest.mark.slow
 def test_a_set_made_to_collide_is_not_built_on_this_side():
     """It is a question of 9,000 numbers of one hash; as text it passes through."""
     program = f"def f(x): return {{k * {sys.hash_info.modulus} for k in range(3_000)}}\ndef g(x): return 2"

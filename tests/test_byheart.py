@@ -128,6 +128,7 @@ def test_honest_constants_are_not_marked(name):
     assert marks(code, tests, kind, statement) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

@@ -183,6 +183,7 @@ def test_numbers_against_fractions(got, expected, as_published):
     assert outputs_match(got, expected, as_published) is rule(got, expected, as_published)
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(DECIMAL, st.sampled_from([-1, 1]), st.integers(-2, 2), st.integers(0, 50), st.booleans())
 def test_the_edge_of_the_tolerance_against_fractions(expected, sign, steps, places, as_published):
@@ -207,6 +208,7 @@ BYTES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(BYTES.map(b"".join), BYTES.map(b"".join))
 def test_any_bytes_against_a_plain_reading_of_the_rule(got, expected):
@@ -337,6 +339,7 @@ def test_sixteen_megabytes_are_never_held_as_tokens():
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_numbers_of_megabytes():
     many = 4 << 20
     assert not outputs_match(b"1" * many, b"1" * (many - 1) + b"2")

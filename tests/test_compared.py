@@ -194,6 +194,7 @@ def noisy(rescued: dict[str, Any], reruns: list[Any], **changes: Any) -> Any:
     return measure(run(names(120), rescued, reruns), conf)
 
 
+@pytest.mark.slow
 def test_re_runs_that_were_planned_sharpen_the_verdict() -> None:
     """Ring finds 16, resample 8, 2 and 2: the first run alone does not tell them apart, all three do."""
     tasks = names(120)
@@ -231,6 +232,7 @@ def test_a_table_says_which_of_its_figures_are_of_the_first_run_and_its_verdict_
     assert deciding.rows[0][2] == p_text(every["p"])
 
 
+@pytest.mark.slow
 def test_runs_that_share_a_round_with_the_arm_are_not_exchanged_for_it() -> None:
     got = noisy({"resample": {}, "ring": {}}, [{}], share_round0=True)
     assert got["paired"]["ring"]["vs_all_resample"] is None and got["verdict"]["against_runs"] == 1
@@ -254,6 +256,7 @@ def test_a_run_whose_re_runs_are_owed_has_no_verdict_by_a_plan_that_needs_them()
     assert "the run is not finished" in measure(attempts, conf)["verdict"]["exploratory"]
 
 
+@pytest.mark.slow
 def test_re_runs_of_the_control_are_worth_tasks() -> None:
     assert [round(stats.worth(k), 3) for k in (1, 2, 3)] == [1, 1.333, 1.5]
     tasks = names(80)

@@ -48,6 +48,7 @@ note("over")
 """
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_clock_runs_and_is_gone_at_the_end():
     said = on_a_terminal(BUSY)
     assert re.search(r"asking nobody ... 00:0[1-3]", said)
@@ -119,6 +120,7 @@ asyncio.run(work())
 """
 
 
+@pytest.mark.slow
 def test_the_bar_is_there_at_once_and_whole_in_eighty_columns():
     said = on_a_terminal(BAR)
     assert "continuing: 25 of at most 944 attempts are there" in said

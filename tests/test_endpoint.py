@@ -118,6 +118,7 @@ def every_try_is_accounted_for() -> None:
 # ── what is sent ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_the_request_says_all_that_decides_a_sample():
     with serving() as mock:
         run(mock, draws(1), temperature=0.7, max_tokens=99, extra_body={"top_k": 5, "chat_template_kwargs": {"a": 1}})
@@ -271,6 +272,7 @@ def test_thirty_percent_of_faults_lose_and_double_nothing():
     assert len(events("answered")) == 200
 
 
+@pytest.mark.slow
 def test_a_reply_that_takes_too_long_is_dropped_and_its_slot_freed():
     stuck = [Fault("hang"), Fault("drip", seconds=0.02)] * 2
     with serving(faults=in_turn(*stuck)) as mock:
@@ -421,6 +423,7 @@ def test_one_refused_prompt_is_a_fault_of_its_own_and_many_are_the_requests():
         assert len(mock.chats) == endpoint.REFUSALS * (len(kinds) - 2) + 2  # a prompt a few times, and no more
 
 
+@pytest.mark.slow
 def test_a_prompt_that_fails_while_others_are_answered_is_given_up_alone():
     async def act(policy: Policy) -> str:
         others = asyncio.create_task(keep_asking(policy))
@@ -446,6 +449,7 @@ def test_a_prompt_that_fails_while_others_are_answered_is_given_up_alone():
 # ── giving up ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["hang", "drip", "status", "reset"])
 def test_an_endpoint_that_stays_broken_ends_the_run(kind: str, monkeypatch: pytest.MonkeyPatch):
     clock = iter(range(10**9, 0, -100))

@@ -41,6 +41,7 @@ def test_equivalent_is_said_at_the_margin_in_one_run_of_20_at_most(n, margin):
 
 
 # The error at these peaks near the far end, or between two shares of a coarse list: 5.26, 5.18, 5.18%.
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "margin"), [(152, 0.217), (110, 0.3933), (226, 0.3218)])
 def test_no_share_between_those_that_are_tried_errs_more_often(n, margin):
     assert error(n, margin, quantile(n, margin), shares=1000) <= 0.05

@@ -176,6 +176,7 @@ def test_a_pair_is_a_pass_and_a_failure_of_one_task_the_models_own_first(two, tm
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_row_a_task_counts_all_runs_that_asked_alike(two, tmp_path):
     rows = {row["task_id"]: row for row in exported(tmp_path / "x", *outs(two), "--format", "difficulty")}
     kept = ("base_passes", "base_attempts", "arm_passes", "arm_attempts", "all_fail", "rescued", "rescued_by", "runs")
@@ -404,6 +405,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[hub.Hub]:
         yield server
 
 
+@pytest.mark.slow
 def test_push_makes_a_private_data_set_of_the_files(two, tmp_path, stand_in, capsys):
     assert run(*outs(two), "--push", "me/rows", "--to", tmp_path / "x") == 0
     assert stand_in.private == {"me/rows": True}

@@ -109,6 +109,7 @@ def rescued(n_ring: int) -> dict[str, Any]:
     return measure(attempts, config(arms=["resample", "ring"]))
 
 
+@pytest.mark.slow
 def test_power_does_not_lean_on_what_the_arms_happened_to_disagree_on() -> None:
     few, many = rescued(0)["power"]["ring"], rescued(12)["power"]["ring"]
     assert (few["discordant"], many["discordant"]) == (3, 15)

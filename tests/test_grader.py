@@ -239,6 +239,7 @@ def test_half_an_emoji_in_a_comment_of_a_right_program_passes(shared):
     assert (grade.outcome, grade.code) == ("pass", "print(int(input()) * 2)  # \ufffd")
 
 
+@pytest.mark.slow
 def test_a_long_reply_is_read_beside_other_work(shared):
     """A reply that takes long to read, and one that is too long to be read; others go on meanwhile."""
     task = Task("t", "t", "t", "stdio", (Test("", "1\n"),), (Test("", "1\n"),))
@@ -568,6 +569,7 @@ def test_a_process_that_cannot_be_started_is_a_fault(monkeypatch):
         graded(lambda judge: judge.run(ADD, [("1 2", "3")]))
 
 
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize("which", ["worker", "program"])
 def test_a_refused_fork_is_a_fault(monkeypatch, which):
@@ -657,6 +659,7 @@ def test_walls_that_do_not_hold_are_a_fault(monkeypatch):
         assert re.search(rf"\b{tier}: the self-test came out wrong: [^;]*two and two", str(why.value))
 
 
+@pytest.mark.slow
 def test_the_next_tier_is_taken_where_one_does_not_hold(monkeypatch):
     odd = grader.Check("two and two", "print(2 + 2)", ("ended",), (b"5",), tiers=("full",))
     monkeypatch.setattr(grader, "SELF_TEST", (*grader.SELF_TEST, odd))
@@ -667,12 +670,14 @@ def test_the_next_tier_is_taken_where_one_does_not_hold(monkeypatch):
     assert graded(work) in (("strict", True), ("limits", True))
 
 
+@pytest.mark.slow
 def test_every_check_of_the_self_test_can_fail():
     """None is content with whatever comes."""
     for check in grader.SELF_TEST:
         assert check.outcomes != ("ended",) or check.stdouts not in ((), (b"",))
 
 
+@pytest.mark.slow
 def test_a_program_that_kills_two_workers_has_failed_if_a_third_is_well(monkeypatch):
     async def work(judge):
         real = sandbox.WorkerProcess.begin
@@ -852,6 +857,7 @@ def test_a_sleeper_is_ended_after_its_sleep_and_not_after_its_cpu_time(shared):
     assert outcome == "timeout" and cpu < 1 and wall >= 2
 
 
+@pytest.mark.slow
 def test_work_that_outlives_the_grader_starts_nothing_new():
     """One of many fails and the rest is still at work when the grader closes."""
 

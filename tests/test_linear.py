@@ -23,6 +23,7 @@ from tests.test_extract import PIECES
 FINAL = "print(sum(map(int, input().split())))"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", thinned([" ", "<think ", "<|start|>", "◁think", "</think", "</think>`", "[THINK"], 4))
 def test_markers_are_found_in_linear_time(text):
     began = time.process_time()
@@ -138,6 +139,7 @@ def in_linear_time(name: str, size: int, times: int) -> list[str]:
     return slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", thinned(READERS, 4))
 def test_whatever_reads_a_reply_takes_linear_time(name):
     assert in_linear_time(name, 600, 6) == []

@@ -277,6 +277,7 @@ def test_full_budgets_give_passes_per_sample() -> None:
     assert results["arms"]["ring"]["samples"] == 12
 
 
+@pytest.mark.slow
 def test_coverage_after_the_whole_budget_is_the_rescue_rate() -> None:
     _, results = laid_out("results-27b.json")
     for arm in ARMS:
@@ -596,6 +597,7 @@ def test_a_true_climb_leaves_no_gap() -> None:
     assert results["paired"]["ring"]["verdict"] == results["per_sample"]["ring"]["paired"]["verdict"] == "better"
 
 
+@pytest.mark.slow
 def test_planted_run_means_give_the_band_and_who_clears_it() -> None:
     tasks = names(200)
     resample = [dict.fromkeys(tasks[:k], 0) for k in (20, 22, 18)]
@@ -1076,6 +1078,7 @@ def test_the_margin_is_at_most_half_of_what_the_base_group_foretells() -> None:
     assert results["verdict"]["control_foretold"] == pytest.approx(0.0867, abs=5e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("control", "n"), thinned([(4, 220), (6, 220), (2, 104), (9, 220), (0, 60)], 5, True))
 def test_an_arm_that_finds_nothing_is_never_equivalent(control: int, n: int) -> None:
     """The base group foretells 9% and the control finds far less: the margin alone would let a dead arm in."""

@@ -103,6 +103,7 @@ def lonely_hang(server: OddEndpoint, n: int, seconds: float) -> Room:
     return room
 
 
+@pytest.mark.slow
 def test_one_request_that_hangs_ends_no_run(server: OddEndpoint):
     lonely_hang(server, 40, 2.0)
 
@@ -112,12 +113,14 @@ def test_one_hung_request_in_two_thousand(server: OddEndpoint):
     lonely_hang(server, 2000, 3.0)
 
 
+@pytest.mark.slow
 def test_the_last_request_may_hang_too(server: OddEndpoint):
     """Nothing else is asked meanwhile, so nothing is answered either."""
     room = server.room(Odd(how="hang"), when=lambda k, prompt: k == 2)
     assert asked(room, "a", "b", "c", request_timeout=1, give_up_after=1) == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_many_that_hang_end_no_run_while_others_are_answered(server: OddEndpoint):
     seen: set[str] = set()
 
@@ -513,6 +516,7 @@ def test_a_second_server_that_fails_stops_and_slows_nothing(name: str, server: O
         assert warned() == []
 
 
+@pytest.mark.slow
 def test_a_second_server_that_hangs_holds_only_what_it_was_given(server: OddEndpoint):
     _, bad, _ = pair(server, Odd(how="hang"), after(4), request_timeout=1, give_up_after=1)
     assert len(bad.prompts) <= 4 + 8 + 4
@@ -596,6 +600,7 @@ def wrong(prompt: str) -> str:
     return "```python\nprint('no')\n```"
 
 
+@pytest.mark.slow
 def test_a_prompt_that_is_always_refused_ends_with_the_second_start(go: Go, server: OddEndpoint, tmp_path: Path):
     room = server.room(error(403, "Your input was flagged", 403), when=on("Task two"), say=wrong)
     code, _, err = go(room)
@@ -650,6 +655,7 @@ def test_a_refusal_at_one_start_is_not_final(go: Go, server: OddEndpoint, tmp_pa
     assert {attempt.outcome for attempt in Folder(tmp_path / "out").attempts()} == {"wrong_answer"}
 
 
+@pytest.mark.slow
 def test_a_refused_refinement_is_shown_to_nobody_and_its_arm_goes_on(go: Go, server: OddEndpoint, tmp_path: Path):
     room = server.room(
         error(403, "flagged"), when=lambda n, prompt: "Task two" in prompt and FIRST not in prompt, say=wrong

@@ -46,6 +46,7 @@ def test_a_run_is_named_by_its_model_and_by_as_much_more_as_tells_it_apart():
     assert [next(names) for _ in range(28)][24:] == ["Y", "Z", "AA", "AB"]
 
 
+@pytest.mark.slow
 def test_every_run_has_its_row_in_every_bucket_with_its_unit(tmp_path, capsys):
     sql = hill(9, sql_calibrate.BUCKETS)
     paths = [folder(tmp_path / "a", "Qwen/4B", "cc", hill(3)), folder(tmp_path / "b", "Qwen/27B", "cc", hill(6))]

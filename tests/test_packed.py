@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b85encode
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def test_a_cut_that_touches_no_text_comes_to_the_same_chunk():
     assert shorter != chunk and same == longest
 
 
+@pytest.mark.slow
 def test_a_page_is_the_same_in_whatever_order_attempts_were_made():
     import random
 

@@ -355,6 +355,7 @@ CALIBRATION = {
 }
 
 
+@pytest.mark.slow
 def test_a_calibration_has_its_section() -> None:
     text = filled(list(base("t")), calibration=CALIBRATION)
     well_formed(text)

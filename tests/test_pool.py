@@ -96,6 +96,7 @@ SOME = {"resample": range(0, 8), "star": range(3, 16)}  # 8 to star, 3 to resamp
 MORE = {"resample": range(20, 26), "star": range(22, 36)}  # 10 to 2: .039
 
 
+@pytest.mark.slow
 def test_of_planned_seeds_the_pooled_comparison_is_the_verdict() -> None:
     runs = {"a": seeded(0, SOME), "b": seeded(1, MORE)}
     assert [r["verdict"]["arms"]["star"] for r in runs.values()] == ["inconclusive", "better"]

@@ -47,6 +47,7 @@ WRONG = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_is_given_is_there_for_right_programs_and_gives_wrong_ones_nothing():
     async def work():
         async with grader.Grader(workers=2) as judge:

@@ -268,6 +268,7 @@ def test_a_regrade_brings_its_own() -> None:
     assert (one.error, one.error_line) == ("", None)
 
 
+@pytest.mark.slow
 def test_it_is_told_behind_the_outcome() -> None:
     assert ended_by(failed()) == " (ZeroDivisionError, line 1)"
     assert ended_by(replace(failed(), error_line=None)) == " (ZeroDivisionError)"
@@ -290,6 +291,7 @@ def test_python_itself_says_the_same(name: str, tmp_path: Path) -> None:
         assert int(lines[-1]) == line and any(end.split(".")[-1] == error for end in ends)
 
 
+@pytest.mark.slow
 def test_the_page_and_the_terminal_name_it() -> None:
     task = Task("t", "t", "Say.", "stdio", tuple(Test(f"{n}\n", f"{n}\n") for n in range(5)), ())
     chunk = packed(task, [failed(), failed("PPPPP", hidden="WPPP", passed=False)], {}, 1000)

@@ -230,6 +230,7 @@ def test_degenerate_runs_end_with_words(name: str) -> None:
     assert said in re.sub(r"\s+", " ", text)
 
 
+@pytest.mark.slow
 def test_a_run_cut_off_anywhere_still_reports() -> None:
     attempts = run(names(2), {arm: {"t0001": 1} for arm in ("resample", "ring")}, [{"t0002": 0}])
     for end in range(0, len(attempts), 13):

@@ -122,6 +122,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 def test_a_wrong_ground_truth_is_named_and_no_zero(served):
     for text, says in BAD.items():
         with pytest.raises(reward.BadInput, match=says) as why:
@@ -142,6 +143,7 @@ def test_a_wrong_ground_truth_is_named_and_no_zero(served):
     assert is_still(served)
 
 
+@pytest.mark.slow
 def test_a_reply_of_any_text(served):
     odd = {
         "\0" + RIGHT: 1.0,

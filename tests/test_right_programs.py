@@ -837,6 +837,7 @@ def label(results: list) -> tuple[str, int]:
     return (names.get(results[first].outcome, "RE"), first) if first < len(results) else ("AC", first)
 
 
+@pytest.mark.slow
 @QUICK_THEN_ALL
 def test_labelled_programs_agree_with_their_labels(every):
     problems = rows(DATA / "labelled_programs.jsonl")[::every]

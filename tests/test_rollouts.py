@@ -64,6 +64,7 @@ def rows_file(path: Path, rows: list[dict]) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_run_from_anothers_rollouts_asks_for_no_base_attempt_and_says_the_same(go, tmp_path, two):
     with serving(reply=reply) as first:
         assert go("--tasks", two, *FLAGS, url=first.url)[0] == 0
@@ -90,6 +91,7 @@ def test_a_run_from_anothers_rollouts_asks_for_no_base_attempt_and_says_the_same
     assert f"base group: {told}; none is asked for" in err_of_the_first
 
 
+@pytest.mark.slow
 def test_counts_are_taken_as_given_and_said_so(go, tmp_path, two):
     counts = rows_file(tmp_path / "c.jsonl", [{"task_id": f"t{k}", "n": G, "passes": p} for k, p in ((0, 3), (1, 0))])
     with serving(reply=reply) as mock:

@@ -91,6 +91,7 @@ def results(path: Path) -> dict:
 # ── resume ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cut", "asked"), thinned([("tail", 1), ("newline", 0), ("blank", 1)], 3, several=True))
 def test_a_torn_line_is_asked_again_and_no_other(go, three, tmp_path, cut, asked):
     with serving(reply=wrong) as mock:
@@ -108,6 +109,7 @@ def test_a_torn_line_is_asked_again_and_no_other(go, three, tmp_path, cut, asked
         assert len(mock.chats) == n + asked
 
 
+@pytest.mark.slow
 def test_strange_characters_in_replies_survive(go, three, tmp_path):
     text = "```python\nprint(1)\n```\u2028note\u0085more\u000c\ud800"
     with serving(reply=lambda request: text) as mock:
@@ -433,6 +435,7 @@ def test_limits_hold_across_restarts(go, three, tmp_path):
         assert go("--tasks", three, *SMALL, url=mock.url)[0] == 0
 
 
+@pytest.mark.slow
 def test_the_command_that_continues_after_a_limit_does_continue(go, three, tmp_path):
     argv = ["--tasks", three, *SMALL, "--stop-after", "minutes=9,calls=4"]
     with serving(reply=wrong) as mock:
@@ -572,6 +575,7 @@ def test_of_several_ends_the_gravest_is_told():
                 asyncio.run(each(iter([object()] * n), end, at_once=n))  # type: ignore[list-item]
 
 
+@pytest.mark.slow
 def test_owed_replies_stay_few_while_running_and_none_is_lost(go, three, tmp_path, monkeypatch):
     import grader
     import session
@@ -625,6 +629,7 @@ def test_an_endpoint_that_dies_leaves_a_run_that_goes_on(go, three, tmp_path):
         assert len(mock.answered) == len(list(folder.attempts()))
 
 
+@pytest.mark.slow
 def test_a_grader_fault_keeps_what_was_paid(go, three, tmp_path, monkeypatch):
     import grader
 
@@ -688,6 +693,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(three, tmp_path):
         assert len(list(folder.attempts())) == len({c.seed for c in mock.chats})
 
 
+@pytest.mark.slow
 def test_a_shared_round_0_is_paid_once(go, three, tmp_path):
     with serving(reply=wrong) as mock:
         assert go("--tasks", three, "--limit", "1", "--share-round0", *SMALL, url=mock.url)[0] == 0

@@ -107,6 +107,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(VALUES)
 def test_a_value_comes_back_as_it_went(value):
@@ -489,6 +490,7 @@ def test_limits(tier):
     assert results["sleep"].cpu_seconds < 0.2
 
 
+@pytest.mark.slow
 def test_after_three_timeouts_nothing_more_is_run():
     async def work(worker):
         spin = "n = int(input())\nwhile n: pass\nprint(n)"

@@ -147,6 +147,7 @@ def test_shards_measure_as_the_run_and_so_does_what_they_merge_into(planted: Pat
     assert Folder(merged.path).config == merged.config or "shard" not in Folder(merged.path).config
 
 
+@pytest.mark.slow
 def test_a_shard_alone_and_one_that_is_missing_have_no_verdict_by_the_plan(parts: list[Path], capsys: Any) -> None:
     for some in (parts[:1], parts[::2]):
         [shards] = together(some)
@@ -180,6 +181,7 @@ def test_what_was_paid_in_a_shard_and_not_graded_is_kept(parts: list[Path]) -> N
         assert len(log) == sum(len(list(Folder(path).attempts())) for path in parts)
 
 
+@pytest.mark.slow
 def test_export_takes_shards_as_one_run(planted: Path, parts: list[Path], capsys: Any) -> None:
     at = parts[0].parent
     for kind in ("rows", "difficulty"):
@@ -243,6 +245,7 @@ def test_a_plan_that_was_changed_in_one_shard_is_changed_in_the_run(parts: list[
     assert plan and plan["settings"]["margin"] is None and plan["amendments"] == [row, row] and plan["written"] == 2.0
 
 
+@pytest.mark.slow
 def test_merging_writes_over_nothing(parts: list[Path], capsys: Any) -> None:
     names = [*map(str, parts)]
     assert report.main([*names, "--merge", str(parts[0])]) == 2

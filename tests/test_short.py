@@ -65,6 +65,7 @@ RUNS: dict[str, tuple[Callable[[], Any], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_the_headline_says_what_was_found_then_what_is_not_known(name: str) -> None:
     made, begins = RUNS[name]

@@ -474,6 +474,7 @@ GOLDS = {
 }
 
 
+@pytest.mark.slow
 def test_gold_queries_are_flagged_where_they_tell_nothing():
     found = scores([(ITEMS, gold, "SELECT 1") for gold in GOLDS])
     assert {gold: grade.flag for gold, grade in zip(GOLDS, found, strict=True)} == GOLDS
@@ -687,6 +688,7 @@ def test_order_counts_up_to_ties():
     assert all(grade.cell_f1 == 1.0 for grade in found)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abc")), min_size=1, max_size=5),

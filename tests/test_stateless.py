@@ -217,6 +217,7 @@ SHARES = {  # ways to write a function that a model has
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_is_harmless_shares() -> None:
     found = together_and_alone([(program, F) for program in SHARES.values()])
     for (name, program), (together, alone) in zip(SHARES.items(), found, strict=True):

@@ -311,6 +311,7 @@ def test_chunked_bootstrap_is_a_bootstrap(monkeypatch):
     assert stats.bootstrap_ci(x) == pytest.approx(whole, abs=0.02)
 
 
+@pytest.mark.slow
 def test_pass_at_k_against_hypergeom():
     from scipy.stats import hypergeom
 
@@ -319,6 +320,7 @@ def test_pass_at_k_against_hypergeom():
     assert stats.pass_at_k(100_000, 3, 50_000) == pytest.approx(hypergeom.sf(0, 100_000, 3, 50_000), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_power_against_a_sum_by_hand():
     from scipy.stats import binom, binomtest
 
@@ -350,6 +352,7 @@ def test_auc_against_every_pair():
         assert (found.auc, found.n_pairs) == pytest.approx(pairwise_auc(score, label, group if within else None))
 
 
+@pytest.mark.slow
 def test_auc_error_against_the_bootstrap_over_groups():
     """Obuchowski's formula and the ratio error, each against resampling whole tasks."""
     rng = np.random.default_rng(21)
@@ -402,6 +405,7 @@ def test_an_auc_within_tasks_has_an_interval_by_leaving_each_task_out():
     assert (found.lo, found.hi) == pytest.approx(tuple(1 / (1 + np.exp(-(middle + s * half))) for s in (-1, 1)))
 
 
+@pytest.mark.slow
 def test_a_pooled_auc_of_fifteen_skewed_tasks_is_held_by_its_interval():
     """300 sets of 15 tasks: at least 92%; auc -+ t * se held the truth in 80%."""
     rng = np.random.default_rng(1)
@@ -596,6 +600,7 @@ def test_settled_by_hand():
     assert stats.settled([]).size == 0 and stats.settled([7.0]).tolist() == [7.0]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-48, 48), max_size=30), st.lists(st.sampled_from([0, 1e-16, -1e-16]), min_size=30))
 @settings(max_examples=60, deadline=None)
 def test_settled_changes_nothing_but_last_digits_and_mirrors(wholes, digits):
@@ -614,6 +619,7 @@ def wilson(rate, n, level):
     return tuple((rate + z**2 / (2 * n) + side * half) / (1 + z**2 / n) for side in (-1, 1))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=12).filter(
         lambda rows: len({passed for _, passed in rows}) == 2

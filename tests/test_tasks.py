@@ -272,6 +272,7 @@ def test_the_order_is_the_same_on_every_machine_and_version():
     assert [task.id for task in load("toy", seed=0)] == ["toy-lists", "toy-paint", "toy-brackets"]
 
 
+@pytest.mark.slow
 def test_tasks_come_one_at_a_time_and_about_is_there_with_the_first(contest):
     contest([problem(i) for i in range(5)])
     stream = load("code_contests")
@@ -665,6 +666,7 @@ def test_a_mirror_without_the_pin_names_the_flag_and_another_revision_is_recorde
         assert "no data set deepmind/code_contests" in said and "HF_ENDPOINT" in said and "HF_TOKEN" in said
 
 
+@pytest.mark.slow
 def test_offline_with_an_empty_cache_is_one_line(tmp_path):
     said = ask("code_contests", HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))["error"]
     assert "HF_HUB_OFFLINE is set" in said and "HF_HOME" in said and "\n" not in said

@@ -118,6 +118,7 @@ def test_a_query_has_no_ground_truth_of_this_form():
         dumps(Task("q", "q", "How many?", "sql", (), (Test("SELECT 1"),)))
 
 
+@pytest.mark.slow
 def test_a_grade_is_the_same_from_the_text():
     """Limits, functions, set-up, prelude and hidden tests: what would change the verdict does so on both sides."""
     task = Task(

@@ -88,6 +88,7 @@ def left(attempts: Iterable[Attempt], n: int, plays: list[tuple[str, int]], *, g
     return owed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 def test_at_every_moment_the_figures_are_those_of_the_report_and_what_is_left_is_counted(shared: bool) -> None:
     n, dice = 6, random.Random(3)

@@ -537,12 +537,8 @@ async def _ask_judge(log: Log, args: Args, most: int, walk: Walk) -> None:
 def judged(rows: list[tuple[Saved, Attempt]], model: str | None) -> Row:
     """The judge's curve, AUC and Brier score over the replies that name a number, the visible fitness's AUC beside."""
     good = [(one, answer) for one, answer in rows if answer.outcome == "judged"]
-    made = curve(
-        ((answer.fitness, one.passed, one.slot.task_id) for one, answer in good),
-        JUDGE_BUCKETS,
-        edges=JUDGE_EDGES,
-        ends=False,
-    )
+    scores = ((answer.fitness, one.passed, one.slot.task_id) for one, answer in good)
+    made = curve(scores, JUDGE_BUCKETS, edges=JUDGE_EDGES, ends=False, scored="by the judge")
     visible = curve((one.fitness, one.passed, one.slot.task_id) for one, _ in good)
     errors = [(answer.fitness - one.passed) ** 2 for one, answer in good]
     rate = made["passes"] / len(good) if good else 0.0

@@ -422,7 +422,8 @@ def calibration(config: Config, attempts: Iterator[Attempt]) -> Row:
 
 def cells_curve(attempts: Iterable[Attempt]) -> Curve:
     """The curve of cell F1 against exact matches."""
-    return curve(((attempt.fitness, attempt.passed, attempt.task_id) for attempt in attempts), BUCKETS)
+    rows = ((attempt.fitness, attempt.passed, attempt.task_id) for attempt in attempts)
+    return curve(rows, BUCKETS, scored="of cell F1", noun="sample")
 
 
 def correlation(rows: Iterable[tuple[float, bool, str]]) -> Row:

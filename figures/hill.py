@@ -121,12 +121,19 @@ RULE = (
 
 
 def hill(
-    score: ArrayLike, passed: ArrayLike, task: ArrayLike, edges: Sequence[float] = EDGES, ends: bool = True
+    score: ArrayLike,
+    passed: ArrayLike,
+    task: ArrayLike,
+    edges: Sequence[float] = EDGES,
+    ends: bool = True,
+    scored: str = "of the tests",
+    noun: str = "program",
 ) -> Curve:
     """Does a score predict the pass it needs: the curve by bucket, the AUCs, and one word by RULE.
 
     score: (n,) in [0, 1]; passed: (n,) 0/1; task: (n,) whose program it is; edges, ends: as in
-    `stats.calibration_table` (the top bucket is its last row). The word is one of `cliff`, `hill`, `noise`,
+    `stats.calibration_table` (the top bucket is its last row); scored, noun: what a score is a share of, and of what.
+    The word is one of `cliff`, `hill`, `noise`,
     `inconclusive`, `not_estimable`. Raises ValueError for a score outside [0, 1], NaN, or unequal lengths.
     """
     score, passed = np.asarray(score, dtype=float), np.asarray(passed, dtype=float)
@@ -153,7 +160,7 @@ def hill(
         word = "cliff"
         less = f", which count as {share(counted)}" if counted < top else ""
         why = (
-            f"from {share(MIDDLE, 0)} to under {share(UPPER, 0)} of the tests {of(middle_passed, middle_n, 'program')} "
+            f"from {share(MIDDLE, 0)} to under {share(UPPER, 0)} {scored} {of(middle_passed, middle_n, noun)} "
             f"in {plural(middle_tasks, 'task')} pass, at most {share(limit)}; that is under {share(CLIFF_SHARE, 0)} of "
             f"the {share(top)} at the top{less}"
         )
@@ -163,7 +170,7 @@ def hill(
     elif low_passes >= HILL_PASSES and low_tasks >= HILL_TASKS and low.lo > CHANCE:
         word = "hill"
         why = (
-            f"under {share(UPPER, 0)} of the tests a pass outranks a fail of its own task with chance {low.auc:.2f}, "
+            f"under {share(UPPER, 0)} {scored} a pass outranks a fail of its own task with chance {low.auc:.2f}, "
             f"{share(HILL_LEVEL, 0)} interval [{low.lo:.2f}, {low.hi:.2f}]; {found_below}"
         )
     elif within.lo <= CHANCE <= within.hi and within.lo >= NOISE_WITHIN[0] and within.hi <= NOISE_WITHIN[1]:

@@ -247,7 +247,12 @@
     }
     if (chunk.problem != null) box.append(make("details", { class: "statement" }, make("summary", {}, "The problem"), make("pre", {}, chunk.texts[chunk.problem])));
     const detail = make("div", { class: "one" });
-    const swarms = grids(chunk, (slot) => { one.choose(slot, ""); Object.assign(state, { task: task.id, attempt: slot, view: "" }); remember(); });
+    const swarms = grids(chunk, (slot) => {
+      one.choose(slot, "");
+      Object.assign(state, { task: task.id, attempt: slot, view: "" });
+      remember();
+      if (detail.getBoundingClientRect().top > innerHeight - 120) detail.scrollIntoView({ block: "start" }); // else nothing seems to happen
+    });
     box.append(...swarms.parts, detail);
     one.choose = (slot, view) => {
       const a = chunk.by.get(slot);

@@ -391,13 +391,16 @@ def _hill(calibration: Mapping[str, Any] | None) -> list[str]:
     return parts
 
 
-def curve_parts(heading: str, score: str, curve: Curve, noun: str = "program") -> list[str]:
-    """A calibration's curve: its verdict, its picture, its numbers. score, noun: what predicts a pass, and of what."""
+def curve_parts(heading: str, score: str, curve: Curve, noun: str = "program", level: int = 3) -> list[str]:
+    """A calibration's curve: its verdict, its picture, its numbers.
+
+    score, noun: what predicts a pass, and of what; level: of the heading.
+    """
     word = html.escape(curve["verdict"].replace("_", " "))
     return [
-        f"<h3>{html.escape(heading)}</h3>" if heading else "",
+        f"<h{level}>{html.escape(heading)}</h{level}>" if heading else "",
         f'<p><span class="word">{word}</span>: {html.escape(curve["why"])}.</p>',
-        plots.hill(score, curve, noun),
+        plots.hill(score, curve, noun, heading),
         _numbers(tables.buckets(curve, noun), tables.areas(curve)),
     ]
 

@@ -389,9 +389,9 @@ def training_set(r: Results) -> str:
     return plot.svg()
 
 
-def hill(what: str, curve: Curve, noun: str = "program") -> str:
-    """what: the score; noun: what has it."""
-    plot = canvas(f"Pass rate by bucket of {what}, with {CONFIDENCE} intervals", 2.7)
+def hill(what: str, curve: Curve, noun: str = "program", of: str = "") -> str:
+    """what: the score; noun: what has it; of: those that are meant, where a page has several curves of one score."""
+    plot = canvas(f"Pass rate by bucket of {what}, with {CONFIDENCE} intervals{of and ': '}{of}", 2.7)
     (axis,) = plot.axes
     buckets(axis, curve["table"], ACCENT, MUTED)
     axis.set_xlabel(f"{what}, and {noun}s in the bucket")

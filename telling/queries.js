@@ -49,7 +49,7 @@
 
   const prediction = (one, golds) => {
     const badge = make("span", { class: "badge" + (one.passed ? " pass" : "") }, (one.passed ? "● match" : words(one.outcome)));
-    const parts = [make("h4", {}, plural(one.n, "sample"), badge, make("span", { class: "badge" }, "cell F1 " + one.f1.toFixed(2)))];
+    const parts = [make("h3", {}, plural(one.n, "sample"), badge, make("span", { class: "badge" }, "cell F1 " + one.f1.toFixed(2)))];
     parts.push(one.query === null ? make("p", {}, "No query was found in the reply.") : coloured(one.query));
     if (one.reply) parts.push(make("pre", {}, one.reply));
     if (one.error) parts.push(make("p", {}, "It failed: ", make("code", {}, one.error)));
@@ -66,6 +66,13 @@
   };
 
   let chunks = null;
+  const reachable = (within) => { // what scrolls is to be reached by keyboard
+    for (const part of within.querySelectorAll("figure, pre, .scroll")) {
+      if (part.scrollWidth <= part.clientWidth && part.scrollHeight <= part.clientHeight) continue;
+      const named = part.querySelector("[aria-label], caption"), name = part.dataset.name || (named && (named.getAttribute("aria-label") || named.textContent));
+      for (const [key, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", name || "Scrolls"]]) part.setAttribute(key, value);
+    }
+  };
   const fill = async (box, id) => {
     if (box.dataset.filled) return;
     box.dataset.filled = "1";
@@ -75,13 +82,11 @@
     const tables = make("details", {}, make("summary", {}, "The tables, as the prompt shows them"), make("pre", {}, chunk.tables));
     box.append(make("p", { class: "asked" }, chunk.question), tables);
     chunk.golds.forEach((gold, k) => {
-      box.append(make("h4", {}, chunk.golds.length > 1 ? "Gold query " + (k + 1) : "Gold query", gold.ordered ? make("span", { class: "badge" }, "its order counts") : null), coloured(gold.query));
+      box.append(make("h3", {}, chunk.golds.length > 1 ? "Gold query " + (k + 1) : "Gold query", gold.ordered ? make("span", { class: "badge" }, "its order counts") : null), coloured(gold.query));
       box.append(result("Gold result", gold.result));
     });
     for (const one of chunk.predictions) box.append(prediction(one, chunk.golds));
-    for (const part of box.querySelectorAll("pre, .scroll")) // what scrolls is to be reached by keyboard
-      if (part.scrollWidth > part.clientWidth || part.scrollHeight > part.clientHeight)
-        for (const [key, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", part.dataset.name || "Scrolls"]]) part.setAttribute(key, value);
+    reachable(box);
   };
 
   /* ── the list ── */
@@ -128,6 +133,8 @@
     details.firstChild.focus({ preventScroll: true });
   };
   addEventListener("hashchange", follow);
+  addEventListener("resize", () => reachable(document));
   draw();
   follow();
+  reachable(document);
 })();

@@ -35,7 +35,7 @@ details.question > summary { cursor: pointer; padding: .35rem 0; display: flex; 
 details.question > summary::before { content: "▸"; color: var(--muted); }
 details.question[open] > summary::before { content: "▾"; }
 details.question .title { font-weight: 600; flex: 1 1 16rem; overflow-wrap: anywhere; }
-.box h4 { margin: 1rem 0 .2rem; font-size: .95rem; }
+.box h3 { margin: 1rem 0 .2rem; font-size: .95rem; }
 .asked { white-space: pre-wrap; overflow-wrap: anywhere; }
 .box code { overflow-wrap: anywhere; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: .2rem 1.2rem; }
@@ -102,7 +102,7 @@ def queries_page(
 
 
 def _curve(title: str, curve: Curve) -> list[str]:
-    return curve_parts(f"Cell F1 against a match, {title}", "cell F1", curve, "sample")
+    return curve_parts(f"Cell F1 against a match, {title}", "cell F1", curve, "sample", level=2)
 
 
 def _questions(counts: Mapping[str, int]) -> tables.Table | None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 import zlib
 from base64 import b85decode
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -181,6 +183,14 @@ def test_each_query_once_with_its_result_beside_the_gold_one(folder: Path, told:
     assert failed["error"] == "no such column: colour" and "mine" not in failed
     assert ones[None]["reply"].startswith("I cannot.") and ones[None]["outcome"] == "no_code"
     assert "CREATE TABLE pen" in chunk["tables"] and chunk["question"].startswith("Which pens?")
+
+
+def test_no_two_things_share_an_id_and_headings_go_down_by_one(folder: Path, told: tuple[str, str]) -> None:
+    text = (folder / "report.html").read_text()
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids)) and len(re.findall(r"<svg", text)) == 2
+    levels = [int(level) for level in re.findall(r"<h([1-6])", text.partition('<script type="application/json"')[0])]
+    assert levels[0] == 1 and all(after - before <= 1 for before, after in pairwise(levels))
 
 
 def test_nothing_of_a_database_is_markup_and_nothing_is_fetched(folder: Path, told: tuple[str, str]) -> None:

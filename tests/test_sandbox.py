@@ -477,7 +477,7 @@ def test_limits(tier):
             "right": "print('x' * 60000)",
             "join": "import threading, time\nt = threading.Thread(target=time.sleep, args=(9,))\nt.start()",
         }.items():
-            limits = {**small, "cpu_seconds": 5.0} if name == "greedy" else small  # on a busy machine pages take their time
+            limits = {**small, "cpu_seconds": 5.0} if name == "greedy" else small  # pages take time
             names[name] = (await outputs(worker, program, [b""], **limits))[0]
         return names
 

@@ -38,8 +38,9 @@ from commands.checks import Checks
 from commands.console import point_at, say
 from commands.flags import Flags
 from commands.folder import note_remarks, opened
+from commands.graders import grader_for
 from commands.sampling import Watch, conduct, guarded
-from commands.settings import Row, TaskSet, count, setting
+from commands.settings import Row, TaskSet, count, on_nodes, setting
 from faults import DONE
 from figures.audited import (
     Audit,
@@ -68,7 +69,7 @@ from tasksets.task import Task, Test, parse
 from telling.audited import text
 
 COMMAND = "audit.py"
-AT_ONCE = 16  # tasks under way
+AT_ONCE = 16  # tasks under way, or twice as many as there are workers
 TOLD = 5  # tests that a program fails of which it is found out why
 PASS, WRONG_ANSWER = LETTERS["pass"], "wrong_answer"
 STUBS = (
@@ -89,6 +90,7 @@ class Args(TaskSet):
     references: int = setting(5, "programs known to be right, a task at most, and as many wrong ones (default: 5)",
                               count(1))  # fmt: skip
     workers: int | None = setting(None, "grader processes (default: one a core)", count(1))
+    ray: str | None = on_nodes("grade")
     out: Path = setting(Path("out"), "the folder (default: out)", Path)
     json: bool = setting(False, "print audit.json instead of the tables")
 
@@ -282,9 +284,10 @@ async def audit(
 ) -> AsyncGenerator[Audit, None]:
     """An Audit of each task, in their order, several tasks at once. against: as in audit_one, by task."""
     flying: deque[asyncio.Task[Audit]] = deque()
+    at_once = max(AT_ONCE, 2 * bench.grader.workers)
     try:
         while True:
-            while len(flying) < AT_ONCE and (task := await asyncio.to_thread(next, tasks, None)):
+            while len(flying) < at_once and (task := await asyncio.to_thread(next, tasks, None)):
                 flying.append(asyncio.create_task(audit_one(task, bench, references, (against or {}).get(task.id, ()))))
             if not flying:
                 return
@@ -314,7 +317,7 @@ async def audit_all(log: Log, args: Args) -> None:
     number, against = await asyncio.to_thread(look, args)
     tasks = tasks_of(args, args.as_published, args.references)
     where = {} if args.tasks in SETS else places(Path(args.tasks))
-    async with Grader(workers=args.workers, as_published=args.as_published) as grader:
+    async with grader_for(args.ray, args.workers, args.as_published) as grader:
         note_remarks(grader.remarks)
         checks = Checks(log, "audit")
         found: list[Audit] = []

@@ -43,8 +43,9 @@ from commands.calibrations import show
 from commands.console import note, say
 from commands.flags import Flags
 from commands.folder import config_of, ended, is_telling, note_remarks, show_curves
+from commands.graders import grader_for
 from commands.sampling import Budget, Walk, Watch, conduct, guarded, nothing_left, policy_of, probed, sampling
-from commands.settings import Asked, Asking, Free, Row, count, names, number, setting, values_of
+from commands.settings import Asked, Asking, Free, Row, count, names, number, on_nodes, setting, values_of
 from faults import DONE, BadInput
 from figures.hill import RULE, Curve
 from figures.regraded import graded
@@ -95,6 +96,7 @@ class Args(Judge, Asking):
     min_target_tests: int = setting(5, "private and further generated tests a task must have for the target "
                                     "(default: 5)", count(1))  # fmt: skip
     seed: int = setting(0, "of the choice of programs (default: 0)", count(0))
+    ray: str | None = on_nodes("grade")
     records: bool = setting(False, "run nothing: fitness and passes as recorded")
     json: bool = setting(False, "print calibration.json instead of the tables")
 
@@ -296,9 +298,9 @@ async def grade(log: Log, choice: Choice, args: Args, graded: list[Graded], foun
         if has_generated(task):
             break
     generated = bool(held) and has_generated(held[-1])
-    room = asyncio.Semaphore(32)  # programs whose tests are under way
 
-    async with Grader(workers=args.workers, as_published=identity["as_published"]) as grader:
+    async with grader_for(args.ray, args.workers, identity["as_published"]) as grader:
+        room = asyncio.Semaphore(max(32, 2 * grader.workers))  # programs whose tests are under way
         note_remarks(grader.remarks)
         watch = Watch(choice.counts["chosen"], unit="program")
 

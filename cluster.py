@@ -12,7 +12,7 @@ It sends home what a local run would append, and here it is appended, so resume,
 of any run. A task that has its attempts on disk goes nowhere. Where a node dies, its tasks begin again on another one,
 from what is on disk: what was in flight is lost, and no more. Ctrl-C ends the draws that are under way elsewhere.
 
-Left out: calibrations, audits and --regrade on a cluster; nodes that join later; Ray's client (ray://).
+Left out: what only grades (commands/graders.py); nodes that join later; Ray's client (ray://).
 """
 
 from __future__ import annotations
@@ -21,17 +21,11 @@ import asyncio
 import contextlib
 import copy
 import itertools
-import logging
 import os
-import signal
-import socket
-import tempfile
 import time
-import zipfile
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from arms.known import OWN
@@ -40,6 +34,7 @@ from asking.events import Event
 from asking.told import State
 from commands.arguments import Args
 from commands.console import busy, note
+from commands.nodes import cause, joined
 from commands.player import Begun, Kit, Play, Played, Player, Silent, as_fault
 from commands.sampling import Budget, Watch, all_asked, aloud
 from commands.settings import Row
@@ -56,8 +51,6 @@ if TYPE_CHECKING:
     from ray import ObjectRef as Ref  # what Ray's own objects are: of types that hold it has none
 
 PATIENCE = 10.0  # seconds that players are waited for once one has begun; then for one to be stopped
-CONNECT = 5.0  # seconds that the head of a cluster has to answer
-HERE = Path(__file__).parent
 
 
 @dataclass(eq=False)
@@ -113,13 +106,7 @@ class Cluster:
 
     async def __aenter__(self) -> Self:
         with busy(f"joining the cluster at {self.args.ray}"):
-            self._joined()
-            import ray
-
-            nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
-            nodes = sorted(nodes, key=lambda node: str(node["NodeName"]))[: self.args.concurrency]
-            if not nodes:
-                raise GraderFault(f"no node of the cluster at {self.args.ray} has a CPU to give: add one")
+            nodes = joined(str(self.args.ray))[: self.args.concurrency]
             for k, node in enumerate(nodes):
                 slots = self.args.concurrency // len(nodes) + (k < self.args.concurrency % len(nodes))
                 self._hire(node, slots, is_elsewhere=False)
@@ -139,33 +126,6 @@ class Cluster:
         await asyncio.gather(*self._hiring, return_exceptions=True)
         with contextlib.suppress(Exception):  # whatever it finds wrong now, all is on disk
             ray.shutdown()
-
-    def _joined(self) -> None:
-        """Connect, with the code of this program for the nodes. The signals stay with those who have them."""
-        try:
-            import ray
-        except ImportError:
-            raise BadInput("--ray needs Ray: pip install -e '.[ray]' here and on the nodes") from None
-
-        address = str(self.args.ray)
-        if address.startswith("ray://"):
-            raise BadInput("--ray takes no ray:// address: start the command on a machine of the cluster, with auto")
-        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        logging.getLogger("ray").setLevel(logging.CRITICAL)
-        try:
-            host, _, port = address.rpartition(":")
-            if host and port.isdigit():  # Ray itself would try for minutes
-                socket.create_connection((host, int(port)), CONNECT).close()
-            with tempfile.TemporaryDirectory() as folder:
-                how = {"working_dir": str(packed(Path(folder)))}
-                ray.init(address=address, runtime_env=how, log_to_driver=False, logging_level=logging.CRITICAL,
-                         ignore_reinit_error=False, include_dashboard=False)  # fmt: skip
-        except Exception as why:  # Ray raises what it likes where nobody answers, or another version does
-            line = " ".join(str(why).split())[:200]
-            raise BadInput(f"no cluster at --ray {address} ({line}): start one with `ray start --head`") from None
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
 
     def _hire(self, node: Row, slots: int, is_elsewhere: bool) -> None:
         """Start a player on a node, or on whichever has room. It plays as soon as it can."""
@@ -445,25 +405,3 @@ class Cluster:
 async def _result(ref: Ref) -> Played:
     played: Played = await ref
     return played
-
-
-def cause(why: Exception) -> BaseException:
-    """What a call raised at the other end, out of Ray's wrapping."""
-    inner = getattr(why, "cause", None)
-    return inner if isinstance(inner, BaseException) else why
-
-
-def packed(folder: Path) -> Path:
-    """This program as a zip: what a node needs of it, and nothing that a run has written."""
-    at = folder / "swarm-rescue.zip"
-    with zipfile.ZipFile(at, "w", zipfile.ZIP_DEFLATED) as file:
-        for path in sources():
-            file.write(path, path.relative_to(HERE))
-    return at
-
-
-def sources() -> Iterator[Path]:
-    yield from HERE.glob("*.py")
-    for room in HERE.glob("*/__init__.py"):
-        if room.parent.name not in ("tests", "bench"):
-            yield from (path for path in room.parent.iterdir() if path.is_file())

@@ -295,7 +295,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.reuse or args.regrade:
             hold_against(folder.config_of(COMMAND), args, parser)
         if args.regrade:
-            code = regrade(args.out, args.workers)
+            code = regrade(args.out, args.workers, args.ray)
         elif not args.reuse:
             code = make(args, folder) or (DONE if args.plan else verify(args.out, args.workers))
         if is_telling(code, args.out) and not args.plan:

@@ -18,6 +18,7 @@ from typing import Any
 
 from commands.console import note
 from commands.folder import note_remarks
+from commands.graders import grader_for
 from commands.sampling import Watch, conduct
 from commands.settings import Config
 from faults import DONE
@@ -30,14 +31,14 @@ from tasks import of_identity
 from tasksets.task import Task, card
 
 
-def regrade(out: Path, workers: int | None) -> int:
-    """Grade again what the folder holds, and say which conclusions change: the exit code."""
+def regrade(out: Path, workers: int | None, ray: str | None = None) -> int:
+    """Grade again what the folder holds, and say which conclusions change: the exit code. ray: as for `grader_for`."""
     with Log(out) as log:
         config = log.config
         before = config["grades"]
         name = f"regrade-{1 + int(before.removeprefix('attempts').removeprefix('regrade-') or 0)}"
         old = _results(log, config)
-        code = conduct(_grade_all(log, config, name, workers), log)
+        code = conduct(_grade_all(log, config, name, workers, ray), log)
         if code == DONE:
             config = {**log.config, "grades": name}
             for line in changes(old, _results(log, config)):
@@ -47,9 +48,7 @@ def regrade(out: Path, workers: int | None) -> int:
         return code
 
 
-async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -> None:
-    from grader import Grader
-
+async def _grade_all(log: Log, config: Config, name: str, workers: int | None, ray: str | None) -> None:
     identity = config["identity"]
     saved: dict[str, list[Slot]] = defaultdict(list)
     for attempt in log.attempts():
@@ -59,7 +58,7 @@ async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -
     tasks = of_identity(identity)
     missing = set(saved)
 
-    async with Grader(workers=workers, as_published=identity["as_published"]) as grader:
+    async with grader_for(ray, workers, identity["as_published"]) as grader:
         note_remarks(grader.remarks)
         watch = Watch(sum(map(len, saved.values())), unit="program")
 
@@ -85,7 +84,7 @@ async def _grade_all(log: Log, config: Config, name: str, workers: int | None) -
 
         ours: Iterator[Task] = (task for task in tasks if task.id in saved)
         with watch:
-            await each(ours, one, at_once=16)
+            await each(ours, one, at_once=max(16, 2 * grader.workers))
     if missing:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         note(f"warning: {', '.join(sorted(missing)[:5])}{more} no longer in {identity['tasks']}: old grades kept")

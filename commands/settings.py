@@ -247,6 +247,12 @@ class Free:
     price: tuple[float, float] | None = setting(None, "usd a million tokens", price, metavar="IN,OUT")
 
 
+def on_nodes(what: str) -> str | None:
+    """--ray of a command that can do this there."""
+    where = "on the nodes of a Ray cluster: auto, or where its head is (--workers is a node's then)"
+    return setting(None, f"{what} {where}", metavar="ADDRESS")
+
+
 @dataclass(kw_only=True)
 class Spread(Free):
     """how fast, and how far"""
@@ -254,8 +260,7 @@ class Spread(Free):
     shard: tuple[int, int] | None = setting(None, "ask every N-th task, from the I-th on, in a folder of its own; "
                                             "report.py --merge puts the folders together", shard,
                                             metavar="I/N")  # fmt: skip
-    ray: str | None = setting(None, "play whole tasks on the nodes of a Ray cluster: auto, or where its head is "
-                              "(--workers is a node's then)", metavar="ADDRESS")  # fmt: skip
+    ray: str | None = on_nodes("play whole tasks")
 
 
 @dataclass(kw_only=True)

@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from records import ATTEMPTS, CARDS, EVENTS, OWED
+from records import ATTEMPTS, CARDS, CHECKS, EVENTS, OWED
 from tests.support.mock_endpoint import Fault, MockEndpoint, Request, always, at_random, serving
 from tests.test_chaos import MODEL, SMALL, lines, owed_seeds, task_file, told
 
@@ -295,6 +296,48 @@ def test_ctrl_c_ends_the_draws_elsewhere(runs: Runs, calm: Path) -> None:
         assert runs.whole("out", mock)[0] == 0
         assert not {request.seed for request in mock.requests[n:] if not request.probe} & kept
     equal(out, calm)
+
+
+def told_of(out: Path) -> tuple[Any, ...]:
+    """What grading wrote: each row once, in whatever order, but for the seconds; and what follows from it."""
+    rows = sorted(json.dumps({**row, "cpu_seconds": 0}, sort_keys=True) for row in lines(out / CHECKS))
+    files = [
+        json.loads((out / name).read_text()) for name in ("calibration.json", "audit.json") if (out / name).exists()
+    ]
+    return rows, files, told(out)
+
+
+GRADING = [("run.py", "--regrade"), ("calibrate.py", "--population", "all"), ("audit.py",)]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("command", GRADING)
+def test_what_grades_alone_does_so_on_the_nodes(runs: Runs, calm: Path, command: tuple[str, ...], dies: bool) -> None:
+    script, *flags = command
+    flags += ["--tasks", runs.tasks] if script == "audit.py" else []
+    said, found = {}, {}
+    for name, where in (("near", []), ("far", ["--ray", runs.nodes.address])):
+        out = runs.folder / name
+        shutil.copytree(calm, out)
+        held = len(lines(out / CHECKS))
+        process = subprocess.Popen(
+            [runs.python, str(ROOT / script), *flags, "--out", str(out), "--workers", "1", *where], text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **LOOPBACK},
+        )  # fmt: skip
+        killed = dies and name == "far"
+        try:
+            if killed:
+                while process.poll() is None and len(lines(out / CHECKS)) <= held:
+                    time.sleep(0.01)
+                runs.nodes.tell("kill")
+            _, said[name] = process.communicate(timeout=300)
+        finally:
+            if killed:
+                runs.nodes.tell("add")
+        assert process.returncode == 0 and not TORN.search(said[name]), said[name]
+        found[name] = told_of(out)
+    assert re.search(r"3 nodes grade, with [23] workers", said["far"])  # one that was killed before is known a while
+    assert found["far"] == found["near"] and len(found["far"][0]) >= TASKS
 
 
 def test_where_there_is_no_cluster(runs: Runs) -> None:

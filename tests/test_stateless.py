@@ -3,8 +3,8 @@
 
 import ast
 import importlib
-import operator
 import json
+import operator
 import sys
 from pathlib import Path
 

@@ -70,9 +70,10 @@ class Nodes:
         assert self.process.stdout.readline() == "done\n"
 
     def close(self) -> None:
-        assert self.process.stdin
+        assert self.process.stdin and self.process.stdout
         self.process.stdin.close()
         self.process.wait(120)
+        self.process.stdout.close()
 
 
 @pytest.fixture(scope="module")

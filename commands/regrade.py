@@ -18,7 +18,6 @@ from typing import Any
 
 from commands.console import note
 from commands.folder import note_remarks
-from commands.graders import grader_for
 from commands.sampling import Watch, conduct
 from commands.settings import Config
 from faults import DONE
@@ -49,6 +48,8 @@ def regrade(out: Path, workers: int | None, ray: str | None = None) -> int:
 
 
 async def _grade_all(log: Log, config: Config, name: str, workers: int | None, ray: str | None) -> None:
+    from commands.graders import grader_for  # which --reuse does without
+
     identity = config["identity"]
     saved: dict[str, list[Slot]] = defaultdict(list)
     for attempt in log.attempts():

@@ -232,6 +232,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_own_rows_of_every_kind_are_told_with_their_line(tmp_path, capsys):
     path = write(tmp_path / "own.jsonl", [one for one, *_ in ROWS.values()])
     argv = ["--tasks", path, "--out", str(tmp_path / "out"), "--workers", "2"]

@@ -342,6 +342,7 @@ def test_a_pipe_that_nobody_reads_to_its_end_is_no_fault(tmp_path: Path, go: Go,
     assert code == 0 and made(tmp_path)["fitness"]["n"] == 1
 
 
+@pytest.mark.slow
 def test_an_empty_bucket_says_so_and_zero_stands_with_its_interval(tmp_path: Path, go: Go) -> None:
     lay(tmp_path, [row("t")], {"t": [right_below(1, False), right_below(2, False)]})
     out = go()[1]
@@ -520,6 +521,7 @@ def test_the_judge_is_blind_to_every_test(tmp_path: Path, go: Go, judged: Path) 
             assert part not in request.prompt
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_stopped_asks_nothing_twice(tmp_path: Path, go: Go, judged: Path) -> None:
     with serving(reply=judging) as mock:
         code, out, err = go("--judge", "--stop-after", "calls=3", "--concurrency", "1", url=mock.url)

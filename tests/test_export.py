@@ -132,6 +132,7 @@ def program(row: dict[str, Any]) -> tuple[str, str]:
 A, B, C = "abc"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "first_only", "both"),
     [
@@ -223,6 +224,7 @@ def check(value: Any, kind: Any, where: str) -> None:
         assert type(value) is kind, where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", thinned(formats.FORMATS, 3))
 def test_every_row_has_the_columns_of_its_type_and_loads_with_any_other(two, tmp_path, name):
     rows = exported(tmp_path / "x", *outs(two), "--format", name)
@@ -262,6 +264,7 @@ def test_the_ground_truth_is_the_tasks_tests(two, tmp_path, tasks):
         assert row["prompt"] == bare(task, PLAIN).messages and row["data_source"] == "t"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", thinned(formats.FORMATS, 3))
 def test_the_draws_of_a_run_count_once_whatever_the_format(two, tmp_path, name, capsys):
     copy = tmp_path / "copy"
@@ -422,6 +425,7 @@ def test_push_makes_a_private_data_set_of_the_files(two, tmp_path, stand_in, cap
     assert "everybody may read it: give --public" in capsys.readouterr().err and stand_in.pushed == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "status", "says"),
     [

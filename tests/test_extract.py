@@ -287,6 +287,7 @@ def every_reply(markers, wrappings, endings, drafts=DRAFTS):
                         yield f"{opening}{draft}{closing}{gap}{wrapping.format(TWO_LINES)}{ending}"
 
 
+@pytest.mark.slow
 def test_a_right_program_in_any_wrapping_behind_any_marker_before_any_token():
     """Each two of the three tables; the slow test has all three."""
     bare = [("", "")]

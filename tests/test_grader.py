@@ -448,6 +448,7 @@ def test_as_published_and_the_rules_differ_where_they_say():
 
 
 # ── equal work is done once ──────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_equal_program_and_tests_are_graded_once():
     task = stdio([("1 2\n", "3\n")], [("1 1\n", "2\n")])
 

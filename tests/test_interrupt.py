@@ -122,6 +122,7 @@ def test_a_command_that_ends_by_itself_says_all_it_has_to_say():
 # ── at some moments, and at all ──────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_ctrl_c_while_a_command_is_importing(command, tmp_path):
     argv = [command, str(tmp_path)] if command == "report.py" else [command, "--out", str(tmp_path)]

@@ -181,6 +181,7 @@ def test_rescued_rows_are_distinct_programs_of_the_arms_alone() -> None:
     assert results["pooled"]["rows_tasks"] == 2
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["z\ny", "z\ny  \n", "z", None]), min_size=6, max_size=6), st.booleans())
 @settings(max_examples=8, deadline=None)
 def test_rescued_rows_are_the_rows_that_export_writes(codes: list[str | None], torn: bool) -> None:
@@ -234,6 +235,7 @@ def test_paired_counts_and_the_sharper_control() -> None:
     assert results["power"]["ring"]["discordance_assumed"] == pytest.approx([0.2, 0.25])  # no base pass: as seen here
 
 
+@pytest.mark.slow
 def test_holm_is_taken_over_the_arms_of_the_metric() -> None:
     tasks = names(60)
     rescued = {
@@ -468,6 +470,7 @@ def between(pairs: Iterable[tuple[str | None, str | None]]) -> float | None:
     return pytest.approx(np.mean(both)) if both else None
 
 
+@pytest.mark.slow
 @given(st.lists(st.none() | LINES, min_size=8, max_size=8))
 @settings(max_examples=20, deadline=None)
 def test_anchoring_is_the_dice_overlap_of_lines(texts: list[str | None]) -> None:
@@ -553,6 +556,7 @@ def test_a_policy_that_hard_codes_the_shown_tests_is_seen_doing_it(stop: bool) -
     assert active == [120] * 3 if not stop else active == sorted(active, reverse=True) and active[2] < 120
 
 
+@pytest.mark.slow
 def test_by_round_all_arms_stand_on_the_same_tasks_and_their_number_is_told() -> None:
     """Ring solves ten tasks at once and leaves; resample stays there, where every program passes the visible tests.
     Each arm's own programs of round 1 say "resample 25%, ring 0%": of tasks that ring has left."""

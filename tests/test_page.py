@@ -160,6 +160,7 @@ def test_only_the_frames_own_script_may_run_and_nothing_may_be_fetched() -> None
     text.encode()  # no lone surrogate is left in it
 
 
+@pytest.mark.slow
 def test_each_task_opens_to_all_its_attempts() -> None:
     """And they alone are in its chunk, with what each was shown."""
     attempts = [

@@ -78,6 +78,7 @@ def planned(predict: dict[str, float] | None, now: Any = "as planned", written: 
     return measure(run(names(60), rescued, particles=2, rounds=1, group=2), conf, plan=plan), plan, conf
 
 
+@pytest.mark.slow
 def test_an_interval_rules_out_what_lies_beside_it_and_nothing_at_its_ends():
     found, _, _ = planned(None)
     lo, hi = found["paired"]["star"]["interval"]

@@ -117,6 +117,7 @@ def test_the_positive_control_as_published_is_told_by_its_per_sample_rate() -> N
     assert "0.14" in rows[0] and rows[0].split()[-1] in words.MEANING and rows[1].split()[-1] not in words.MEANING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hidden", "said"),
     [
@@ -450,6 +451,7 @@ def test_one_run_is_told_as_run_py_tells_it(tmp_path: Path, capsys: pytest.Captu
     assert said == report_text(measure.measure(attempts, config(seed=0)), folder=str(out)) + "\n"
 
 
+@pytest.mark.slow
 def test_json_is_the_results_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, two = folder(tmp_path / "out"), folder(tmp_path / "out-seed1", seed=1)
     assert report.main(["--json", str(one)]) == 0

@@ -271,6 +271,7 @@ def test_two_processes_on_one_folder(three, tmp_path):
 # ── what it finds ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_planted_counts_give_the_exact_histogram_and_near_miss_set(go, tmp_path):
     rows = [stdio_row(f"t{k}", k + 2) for k in range(12)]
     passes = {f"t{k}": max(0, k - 3) for k in range(12)}  # four all-fail tasks, then 1 to 8 passes

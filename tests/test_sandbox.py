@@ -543,6 +543,7 @@ def test_where_memory_cannot_be_kept_from_a_fork_it_is_overwritten(monkeypatch, 
         assert not any(process.coming) and not any(process.outbox.held)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 1, supervise.COMING_BYTES, supervise.HELD_BYTES - protocol.RESULT.size, 1 << 20])
 def test_inputs_and_outputs_of_any_size_come_through_whole(size):
     texts = [bytes(random.Random(size + extra).randbytes(size + extra)) for extra in range(3)]

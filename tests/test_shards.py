@@ -129,6 +129,7 @@ def test_a_shard_without_a_task_is_refused() -> None:
 # ── together they are the run ────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_shards_measure_as_the_run_and_so_does_what_they_merge_into(planted: Path, parts: list[Path]) -> None:
     whole = Folder(planted / "whole")
     [shards] = together(reversed(parts))

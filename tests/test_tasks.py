@@ -330,6 +330,7 @@ def test_what_cannot_be_loaded_gets_one_line(source, options, says):
 
 
 # ── code_contests ────────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.slow
 def test_visible_hidden_and_spare_by_index(contest):
     contest([problem(7)], [problem(7)])
     for spare in (False, True):
@@ -490,6 +491,7 @@ def test_DA07_statements_are_repaired_and_tests_are_not(contest):
     assert stream.about.repaired_statements == 1 and "repaired 1 statements" in stream.about.notes[-1]
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_repair_undoes_the_wrong_decoding_of_any_text(text):
     wrong = "".join(bytes([b]).decode("cp1252") if b not in b"\x81\x8d\x8f\x90\x9d" else chr(b) for b in text.encode())

@@ -124,6 +124,7 @@ def lacking(attempts: list[Attempt], task: str, arm: str) -> list[Attempt]:
     return [a for a in attempts if (a.task_id, a.arm, a.round, a.particle) != (task, arm, 2, 7)]
 
 
+@pytest.mark.slow
 def test_tasks_count_in_the_order_of_asking_up_to_the_first_that_is_owed() -> None:
     """The trap: ring's wins are done, and the tasks that ring has not solved yet are owed. Names run the other way."""
     tasks = names(20)

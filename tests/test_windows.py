@@ -50,6 +50,7 @@ def test_it_can_be_imported(room: str) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_a_grader_says_what_to_do_instead() -> None:
     ran = there(
         "from grader import Grader, GraderFault\ntry:\n    Grader()\nexcept GraderFault as why:\n    print(why)"

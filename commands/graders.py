@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from grading.sandbox import Limits, Output
 
-PATIENCE = 10.0  # seconds that a grader has to end
+PATIENCE = 10.0  # seconds that graders are waited for once one has begun; then for one to end
 KEPT = 64  # tests of tasks that lie ready for all nodes
 
 
@@ -56,6 +56,7 @@ class Graders(Grader):
         super().__init__(workers, as_published)
         self.address, self._asked = address, workers
         self._nodes: list[_Node] = []
+        self._beginning: set[asyncio.Task[Fault | None]] = set()
         self._ready: dict[Hashable, Ref] = {}
         self._rules = ""
         self._remarks: list[str] = []
@@ -71,14 +72,27 @@ class Graders(Grader):
     async def __aenter__(self) -> Self:
         with busy(f"joining the cluster at {self.address}"):
             there = joined(self.address)
-            begun = await asyncio.gather(*(self._begin(node) for node in there))
+            self._beginning = {asyncio.create_task(self._begin(node)) for node in there}
+            faults = await self._first()
         if not self._nodes:
             await self.__aexit__()
-            raise gravest([fault for fault in begun if fault])
+            raise gravest(faults)
         self.workers = sum(node.cores for node in self._nodes)
         some = f"{len(self._nodes)} of " if len(self._nodes) < len(there) else ""
         note(f"{some}{plural(len(there), 'node')} grade, with {plural(self.workers, 'worker')}")
         return self
+
+    async def _first(self) -> list[Fault]:
+        """Wait for them, for those that are slow not long: they grade as soon as they can. Why others do not."""
+        waiting = self._beginning
+        while waiting:
+            _, waiting = await asyncio.wait(self._beginning, timeout=PATIENCE)
+            if waiting and self._nodes:
+                break
+            if waiting:
+                need = f"{self._asked} CPUs each" if self._asked else "all their CPUs"
+                note(f"waiting for {plural(len(waiting), 'node')} to give {need}: --workers takes fewer")
+        return [fault for one in self._beginning - waiting if (fault := one.result())]
 
     async def _begin(self, row: dict[str, object]) -> Fault | None:
         import ray
@@ -108,6 +122,9 @@ class Graders(Grader):
         import ray
 
         self._closed = True
+        for beginning in self._beginning:
+            beginning.cancel()
+        await asyncio.gather(*self._beginning, return_exceptions=True)
         ends = [asyncio.ensure_future(_ended(node.actor)) for node in self._nodes if node.is_alive]
         if ends:
             await asyncio.wait(ends, timeout=PATIENCE)

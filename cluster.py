@@ -34,7 +34,7 @@ from asking.events import Event
 from asking.told import State
 from commands.arguments import Args
 from commands.console import busy, note
-from commands.nodes import cause, joined
+from commands.nodes import cause, cores_of, joined
 from commands.player import Begun, Kit, Play, Played, Player, Silent, as_fault
 from commands.sampling import Budget, Watch, all_asked, aloud
 from commands.settings import Row
@@ -137,7 +137,12 @@ class Cluster:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        name, cores = str(node["NodeName"]), self.args.workers or int(node["Resources"]["CPU"])
+        name = str(node["NodeName"])
+        try:
+            cores = cores_of(node, self.args.workers)
+        except GraderFault as why:
+            note(f"warning: the node {name} does not play: {why}")
+            return why
         where = "SPREAD" if is_elsewhere else NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
         actor = ray.remote(Player).options(num_cpus=cores, scheduling_strategy=where, max_concurrency=100_000).remote(
             self._kit, slots, cores

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, cast
 
 from commands.console import busy, note
-from commands.nodes import cause, joined
+from commands.nodes import cause, cores_of, joined
 from commands.player import Begun, NodeGrader, as_fault
+from commands.settings import Row
 from faults import Fault, GraderFault, gravest
 from figures.numbers import plural
 from grader import Grader
@@ -94,12 +95,16 @@ class Graders(Grader):
                 note(f"waiting for {plural(len(waiting), 'node')} to give {need}: --workers takes fewer")
         return [fault for one in self._beginning - waiting if (fault := one.result())]
 
-    async def _begin(self, row: dict[str, object]) -> Fault | None:
+    async def _begin(self, row: Row) -> Fault | None:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        resources = cast("dict[str, float]", row["Resources"])
-        name, cores = str(row["NodeName"]), self._asked or int(resources["CPU"])
+        name = str(row["NodeName"])
+        try:
+            cores = cores_of(row, self._asked)
+        except GraderFault as why:
+            note(f"warning: the node {name} does not grade: {why}")
+            return why
         here = NodeAffinitySchedulingStrategy(row["NodeID"], soft=False)
         made = ray.remote(NodeGrader).options(num_cpus=cores, scheduling_strategy=here, max_concurrency=100_000)
         actor = made.remote(cores, self.as_published)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from commands.settings import Row
 from faults import BadInput, GraderFault
+from figures.numbers import plural
 
 CONNECT = 5.0  # seconds that the head of a cluster has to answer
 HERE = Path(__file__).parent.parent
@@ -54,6 +55,14 @@ def joined(address: str) -> list[Row]:
     if not nodes:
         raise GraderFault(f"no node of the cluster at {address} has a CPU to give: add one")
     return sorted(nodes, key=lambda node: str(node["NodeName"]))
+
+
+def cores_of(node: Row, workers: int | None) -> int:
+    """The CPUs that are asked of a node. GraderFault where it has fewer than --workers."""
+    has = int(node["Resources"]["CPU"])
+    if workers and workers > has:
+        raise GraderFault(f"it has {plural(has, 'CPU')} and --workers asks for {workers}: give fewer")
+    return workers or has
 
 
 def cause(why: Exception) -> BaseException:

@@ -341,6 +341,17 @@ def test_what_grades_alone_does_so_on_the_nodes(runs: Runs, calm: Path, command:
     assert found["far"] == found["near"] and len(found["far"][0]) >= TASKS
 
 
+def test_more_workers_than_a_node_has(runs: Runs, calm: Path) -> None:
+    out = ("--out", str(runs.folder / "out"), "--ray", runs.nodes.address, "--workers", "2")
+    for script, says in (("run.py", "does not play"), ("audit.py", "does not grade")):
+        dry = ("--dry-run",) if script == "run.py" else ("--tasks", runs.tasks)
+        done = subprocess.run([runs.python, str(ROOT / script), *dry, *out], capture_output=True, text=True,
+                              timeout=120, env={**os.environ, **LOOPBACK})  # fmt: skip
+        said = done.stderr.splitlines()
+        assert done.returncode == 5 and sum(says in line for line in said) == 3, done.stderr
+        assert any("has 1 CPU and --workers asks for 2: give fewer" in line for line in said[-3:]), done.stderr
+
+
 def test_where_there_is_no_cluster(runs: Runs) -> None:
     with mocking(MODEL) as mock:
         for address, says in (("127.0.0.1:9", "no cluster at --ray 127.0.0.1:9"), ("ray://127.0.0.1:10001", "ray://")):

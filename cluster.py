@@ -34,8 +34,8 @@ from asking.events import Event
 from asking.told import State
 from commands.arguments import Args
 from commands.console import busy, note
-from commands.nodes import cause, cores_of, joined
-from commands.player import Begun, Kit, Play, Played, Player, Silent, as_fault
+from commands.nodes import begun_on, cause, first_of, joined
+from commands.player import Kit, Play, Played, Player, Silent, as_fault
 from commands.sampling import Budget, Watch, all_asked, aloud
 from commands.settings import Row
 from endpoint import Policy, Record
@@ -50,7 +50,7 @@ from tasksets.toy import FakePolicy
 if TYPE_CHECKING:
     from ray import ObjectRef as Ref  # what Ray's own objects are: of types that hold it has none
 
-PATIENCE = 10.0  # seconds that players are waited for once one has begun; then for one to be stopped
+PATIENCE = 10.0  # seconds that a player has to be stopped
 
 
 @dataclass(eq=False)
@@ -110,7 +110,7 @@ class Cluster:
             for k, node in enumerate(nodes):
                 slots = self.args.concurrency // len(nodes) + (k < self.args.concurrency % len(nodes))
                 self._hire(node, slots, is_elsewhere=False)
-            faults = await self._first_hands()
+            faults = await first_of(self._hiring, self.args.workers, lambda: bool(self._hands))
         if not self._hands:
             await self.__aexit__()
             raise gravest(faults)
@@ -138,23 +138,16 @@ class Cluster:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         name = str(node["NodeName"])
-        try:
-            cores = cores_of(node, self.args.workers)
-        except GraderFault as why:
-            note(f"warning: the node {name} does not play: {why}")
-            return why
         where = "SPREAD" if is_elsewhere else NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-        actor = ray.remote(Player).options(num_cpus=cores, scheduling_strategy=where, max_concurrency=100_000).remote(
-            self._kit, slots, cores
-        )  # fmt: skip
-        try:
-            begun: Begun | Fault = await actor.begin.remote()
-        except ray.exceptions.RayError as why:
-            begun = as_fault(cause(why))
-        if isinstance(begun, Fault):
-            ray.kill(actor)
-            note(f"warning: the node {name} does not play: {begun}")
-            return begun
+
+        def hire(cores: int) -> Ref:
+            made = ray.remote(Player).options(num_cpus=cores, scheduling_strategy=where, max_concurrency=100_000)
+            return made.remote(self._kit, slots, cores)
+
+        there = await begun_on(node, self.args.workers, "play", hire)
+        if isinstance(there, Fault):
+            return there
+        actor, _, begun = there
         if self.tier and (begun.tier, begun.rules) != (self.tier, self.rules):
             note(f"warning: the node {name} grades under tier {begun.tier}, {begun.rules}; others under {self.tier}")
         self.tier, self.rules = self.tier or begun.tier, self.rules or begun.rules
@@ -165,18 +158,6 @@ class Cluster:
         if self._over is not None:
             self._follow(hand)
         return None
-
-    async def _first_hands(self) -> list[Fault]:
-        """Wait for them, for those that are slow not long; why others do not come."""
-        waiting = self._hiring
-        while waiting:
-            done, waiting = await asyncio.wait(self._hiring, timeout=PATIENCE)
-            if waiting and self._hands:
-                break
-            if waiting:
-                need = f"{self.args.workers} CPUs each" if self.args.workers else "all their CPUs"
-                note(f"waiting for {len(waiting)} nodes to give {need}: --workers takes fewer")
-        return [fault for each in self._hiring if each.done() and (fault := each.result())]
 
     # ── from start to stop, as commands/sampling.py does it here ─────────────────────────────────────────────────────
 

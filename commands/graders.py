@@ -18,21 +18,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, cast
 
 from commands.console import busy, note
-from commands.nodes import cause, cores_of, joined
-from commands.player import Begun, NodeGrader, as_fault
+from commands.nodes import begun_on, cause, first_of, joined
+from commands.player import Begun, as_fault
 from commands.settings import Row
 from faults import Fault, GraderFault, gravest
 from figures.numbers import plural
 from grader import Grader
-from grading.grade import Grade, TestResult
-from tasksets.task import Task, Test
+from grading.grade import TestResult
+from tasksets.task import Test
 
 if TYPE_CHECKING:
     from ray import ObjectRef as Ref
 
+    from grader import _Job as Job
     from grading.sandbox import Limits, Output
 
-PATIENCE = 10.0  # seconds that graders are waited for once one has begun; then for one to end
+PATIENCE = 10.0  # seconds that a grader has to end
 KEPT = 64  # tests of tasks that lie ready for all nodes
 
 
@@ -48,6 +49,27 @@ class _Node:
     cores: int
     tasks: int = 0  # that it has
     is_alive: bool = True
+
+
+class NodeGrader(Grader):
+    """The grader of a node, as an actor of Ray."""
+
+    async def begin(self) -> Begun | Fault:
+        try:
+            await self.__aenter__()
+        except Exception as why:
+            return as_fault(why)
+        return Begun(self.tier, self.rules, self.remarks)
+
+    async def do(self, what: str, *given: object) -> object:
+        """What that comes to, or the fault that it raised."""
+        try:
+            return await getattr(self, what)(*given)
+        except Exception as why:
+            return as_fault(why)
+
+    async def stop(self) -> None:
+        await self.__aexit__()
 
 
 class Graders(Grader):
@@ -74,7 +96,7 @@ class Graders(Grader):
         with busy(f"joining the cluster at {self.address}"):
             there = joined(self.address)
             self._beginning = {asyncio.create_task(self._begin(node)) for node in there}
-            faults = await self._first()
+            faults = await first_of(self._beginning, self._asked, lambda: bool(self._nodes))
         if not self._nodes:
             await self.__aexit__()
             raise gravest(faults)
@@ -83,39 +105,20 @@ class Graders(Grader):
         note(f"{some}{plural(len(there), 'node')} grade, with {plural(self.workers, 'worker')}")
         return self
 
-    async def _first(self) -> list[Fault]:
-        """Wait for them, for those that are slow not long: they grade as soon as they can. Why others do not."""
-        waiting = self._beginning
-        while waiting:
-            _, waiting = await asyncio.wait(self._beginning, timeout=PATIENCE)
-            if waiting and self._nodes:
-                break
-            if waiting:
-                need = f"{self._asked} CPUs each" if self._asked else "all their CPUs"
-                note(f"waiting for {plural(len(waiting), 'node')} to give {need}: --workers takes fewer")
-        return [fault for one in self._beginning - waiting if (fault := one.result())]
-
     async def _begin(self, row: Row) -> Fault | None:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        name = str(row["NodeName"])
-        try:
-            cores = cores_of(row, self._asked)
-        except GraderFault as why:
-            note(f"warning: the node {name} does not grade: {why}")
-            return why
-        here = NodeAffinitySchedulingStrategy(row["NodeID"], soft=False)
-        made = ray.remote(NodeGrader).options(num_cpus=cores, scheduling_strategy=here, max_concurrency=100_000)
-        actor = made.remote(cores, self.as_published)
-        try:
-            begun: Begun | Fault = await actor.begin.remote()
-        except ray.exceptions.RayError as why:
-            begun = as_fault(cause(why))
-        if isinstance(begun, Fault):
-            ray.kill(actor)
-            note(f"warning: the node {name} does not grade: {begun}")
-            return begun
+        name, here = str(row["NodeName"]), NodeAffinitySchedulingStrategy(row["NodeID"], soft=False)
+
+        def hire(cores: int) -> Ref:
+            made = ray.remote(NodeGrader).options(num_cpus=cores, scheduling_strategy=here, max_concurrency=100_000)
+            return made.remote(cores, self.as_published)
+
+        there = await begun_on(row, self._asked, "grade", hire)
+        if isinstance(there, Fault):
+            return there
+        actor, cores, begun = there
         if self.tier and (begun.tier, begun.rules) != (self.tier, self.rules):
             note(f"warning: the node {name} grades under tier {begun.tier}, {begun.rules}; others under {self.tier}")
         self.tier, self._rules = self.tier or begun.tier, self._rules or begun.rules
@@ -140,37 +143,23 @@ class Graders(Grader):
                 ray.kill(node.actor)
             ray.shutdown()
 
-    # ── the verbs of a grader ────────────────────────────────────────────────────────────────────────────────────────
+    # ── what a grader does on a worker of its own ────────────────────────────────────────────────────────────────────
 
-    async def execute(self, program: str, stdin: bytes = b"", limits: Limits | None = None) -> Output:
-        return cast("Output", await self._done("execute", program, stdin, limits))
+    async def _run(self, job: Job, groups: Sequence[Sequence[Test]]) -> list[TestResult]:
+        return cast("list[TestResult]", await self._done("_run", job, self._put(groups)))
 
-    async def run(
-        self,
-        program: str,
-        tests: Sequence[Test | tuple[str, str] | str],
-        kind: str = "stdio",
-        setup: str = "",
-        stop_at_first: bool = False,
-        timeout: float | None = None,
-        functions: Sequence[str] = (),
-        prelude: str = "",
-    ) -> list[TestResult]:
-        there = self._put(tuple(tests), list(tests))
-        rest = (kind, setup, stop_at_first, timeout, functions, prelude)
-        return cast("list[TestResult]", await self._done("run", program, there, *rest))
+    async def _outputs(self, program: str, inputs: list[bytes], limits: Limits, retry: bool = True) -> list[Output]:
+        return cast("list[Output]", await self._done("_outputs", program, inputs, limits, retry))
 
-    async def grade(self, reply: str, task: Task) -> Grade:
-        return cast(Grade, await self._done("grade", reply, self._put(task.digest, task)))
-
-    def _put(self, key: Hashable, value: object) -> Ref:
+    def _put(self, groups: Sequence[Sequence[Test]]) -> Ref:
         """Where every node finds it."""
         import ray
 
+        key = tuple(map(tuple, groups))
         if key not in self._ready:
             if len(self._ready) == KEPT:
                 del self._ready[next(iter(self._ready))]  # calls under way hold theirs
-            self._ready[key] = ray.put(value)
+            self._ready[key] = ray.put(groups)
         return self._ready[key]
 
     async def _done(self, verb: str, *given: object) -> object:

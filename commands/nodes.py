@@ -8,18 +8,26 @@ Left out: what is done there (cluster.py, graders.py).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from commands.console import note
+from commands.player import Begun, as_fault
 from commands.settings import Row
-from faults import BadInput, GraderFault
+from faults import BadInput, Fault, GraderFault
 from figures.numbers import plural
 
+if TYPE_CHECKING:
+    from ray import ObjectRef as Ref
+
+PATIENCE = 10.0  # seconds that the others are waited for once one has begun
 CONNECT = 5.0  # seconds that the head of a cluster has to answer
 HERE = Path(__file__).parent.parent
 
@@ -57,12 +65,47 @@ def joined(address: str) -> list[Row]:
     return sorted(nodes, key=lambda node: str(node["NodeName"]))
 
 
-def cores_of(node: Row, workers: int | None) -> int:
-    """The CPUs that are asked of a node. GraderFault where it has fewer than --workers."""
+async def begun_on(
+    node: Row, workers: int | None, does: str, hire: Callable[[int], Ref]
+) -> tuple[Ref, int, Begun] | Fault:
+    """An actor that has begun on a node, its CPUs, and what its grader is; or why there is none, which is told.
+
+    workers: the CPUs asked for, None for all; does: what it is for; hire: makes an actor of so many CPUs.
+    """
+    import ray
+
     has = int(node["Resources"]["CPU"])
+    actor: Ref = None
+    begun: Begun | Fault
     if workers and workers > has:
-        raise GraderFault(f"it has {plural(has, 'CPU')} and --workers asks for {workers}: give fewer")
-    return workers or has
+        begun = GraderFault(f"it has {plural(has, 'CPU')} and --workers asks for {workers}: give fewer")
+    else:
+        actor = hire(workers or has)
+        try:
+            begun = await actor.begin.remote()
+        except ray.exceptions.RayError as why:
+            begun = as_fault(cause(why))
+    if isinstance(begun, Fault):
+        if actor is not None:
+            ray.kill(actor)
+        note(f"warning: the node {node['NodeName']} does not {does}: {begun}")
+        return begun
+    return actor, workers or has, begun
+
+
+async def first_of(
+    beginning: set[asyncio.Task[Fault | None]], workers: int | None, has_one: Callable[[], bool]
+) -> list[Fault]:
+    """Wait for those that begin, for the slow ones not long once there is one; why others do not come."""
+    waiting = beginning
+    while waiting:
+        _, waiting = await asyncio.wait(beginning, timeout=PATIENCE)
+        if waiting and has_one():
+            break
+        if waiting:
+            need = f"{workers} CPUs each" if workers else "all their CPUs"
+            note(f"waiting for {plural(len(waiting), 'node')} to give {need}: --workers takes fewer")
+    return [fault for one in beginning - waiting if (fault := one.result())]
 
 
 def cause(why: Exception) -> BaseException:

@@ -306,34 +306,6 @@ class Player:
         return None
 
 
-class NodeGrader:
-    """The grader of a node, for those who grade and ask nothing (graders.py)."""
-
-    def __init__(self, workers: int, as_published: bool) -> None:
-        self.workers, self.as_published = workers, as_published
-        self._stack = contextlib.AsyncExitStack()
-
-    async def begin(self) -> Begun | Fault:
-        from grader import Grader
-
-        try:
-            made = Grader(workers=self.workers, as_published=self.as_published)
-            self._grader = await self._stack.enter_async_context(made)
-        except Exception as why:
-            return as_fault(why)
-        return Begun(self._grader.tier, self._grader.rules, self._grader.remarks)
-
-    async def do(self, verb: str, *given: object) -> object:
-        """What that verb of the grader gives, or the fault that it raised."""
-        try:
-            return await getattr(self._grader, verb)(*given)
-        except Exception as why:
-            return as_fault(why)
-
-    async def stop(self) -> None:
-        await self._stack.aclose()
-
-
 def as_fault(why: BaseException) -> Fault:
     """As it is told at home: a fault as it is, anything else as the machine's, in one line."""
     if isinstance(why, Fault):

@@ -133,8 +133,8 @@ def hill(
 
     score: (n,) in [0, 1]; passed: (n,) 0/1; task: (n,) whose program it is; edges, ends: as in
     `stats.calibration_table` (the top bucket is its last row); scored, noun: what a score is a share of, and of what.
-    The word is one of `cliff`, `hill`, `noise`,
-    `inconclusive`, `not_estimable`. Raises ValueError for a score outside [0, 1], NaN, or unequal lengths.
+    The word is one of `cliff`, `hill`, `noise`, `inconclusive`, `not_estimable`. Raises ValueError for a score outside
+    [0, 1], NaN, or unequal lengths.
     """
     score, passed = np.asarray(score, dtype=float), np.asarray(passed, dtype=float)
     task = np.unique(np.asarray(task), return_inverse=True)[1]

@@ -100,7 +100,7 @@ class Attempt:
 def same_program(code: str) -> str:
     """What two programs have in common that differ only in line ends, blanks at the end of lines and blank lines."""
     lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "\n".join([kept for line in lines if (kept := line.rstrip())])
+    return "\n".join(filter(None, map(str.rstrip, lines)))
 
 
 class Style(NamedTuple):
@@ -118,7 +118,8 @@ PLAIN = Style()
 
 def fenced(text: str, language: str = "") -> str:
     """The text in a code fence that is longer than any run of backticks inside it."""
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    longest = max(map(len, re.findall("`{3,}", text)), default=0) if "```" in text else 0
+    fence = "`" * max(3, 1 + longest)
     return f"{fence}{language}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{fence}"
 
 

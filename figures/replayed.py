@@ -26,24 +26,22 @@ def rebuilt(task: Task, attempts: Iterable[Attempt], due: Settings, arms: Arms =
     there = {attempt.slot: attempt for attempt in attempts}
     by_name = {slot.within_task(): attempt for slot, attempt in there.items()}
     fresh = bare(task, due.style)
-    sent: dict[Slot, Prompt] = {}
+    digest = fresh.sha()
+    sent = {slot: fresh for slot, attempt in there.items() if attempt.prompt_sha == digest}
 
     def keep(asks: Iterable[tuple[Slot, Prompt]]) -> None:
         for slot, prompt in asks:
             if slot in there and slot not in sent and there[slot].prompt_sha == prompt.sha():
                 sent[slot] = prompt
 
-    keep((slot, _as_told(task, a, by_name, due, fresh)) for slot, a in there.items())
+    for slot, attempt in there.items():
+        own, other = (by_name.get(name) if name else None for name in (attempt.parent, attempt.social))
+        if own:
+            keep([(slot, refine(task, own, other, due.style))])
     for arm, rerun in dict.fromkeys((slot.arm, slot.rerun) for slot in there if slot not in sent):
         if arm in arms:
             keep(_played(task, arm, rerun, there, due, arms))
     return sent
-
-
-def _as_told(task: Task, attempt: Attempt, by_name: Mapping[str, Attempt], due: Settings, fresh: Prompt) -> Prompt:
-    """By the attempts that the line names."""
-    own, other = (by_name.get(name) if name else None for name in (attempt.parent, attempt.social))
-    return refine(task, own, other, due.style) if own else fresh
 
 
 def _played(

@@ -22,7 +22,7 @@ from swarm import Attempt, Prompt, Slot, problem
 from tasksets.task import Task
 
 Value = str | int | float | None
-Part = int | str  # of a pattern: the number of a text, or the name of a hole
+Pattern = tuple[tuple[str, tuple[int | str, ...]], ...]  # role and parts: the number of a text, or the name of a hole
 COLUMNS = (
     "slot", "outcome", "visible", "visible_total", "hidden", "hidden_total", "code", "input", "expected", "got",
     "parent", "social", "prompt", "sha", "error", "line",
@@ -60,8 +60,7 @@ def measured(
     texts = Texts(cut)
     held = {a.slot.within_task(): _held(card, a) for a in attempts}
     whole = problem(card) if card else ""
-    numbers: dict[str, int] = {}  # a pattern -> its number
-    patterns: list[list[tuple[str, list[Part]]]] = []
+    patterns: dict[Pattern, int] = {}  # by number
     rows: list[list[Value]] = []
     if whole:
         texts.number(whole)
@@ -75,14 +74,17 @@ def measured(
             known = [("problem", whole)]
             for who, slot in (("own", a.parent), ("other", a.social)):
                 known += [(f"{who}.{name}", text) for name in HELD if slot and (text := held.get(slot, {}).get(name))]
-            pattern: list[tuple[str, list[Part]]] = [
-                (message["role"], [part[1:] if part[0] == "=" else texts.number(part[1:]) for part in parts])
+            pattern: Pattern = tuple(
+                (
+                    message["role"],
+                    tuple(
+                        part[1:] if part[0] == "=" else texts.number(part[1:])
+                        for part in split(message["content"], known)
+                    ),
+                )
                 for message in sent.messages
-                if (parts := split(message["content"], known)) is not None
-            ]
-            number = numbers.setdefault(json.dumps(pattern), len(patterns))
-            if number == len(patterns):
-                patterns.append(pattern)
+            )
+            number = patterns.setdefault(pattern, len(patterns))
         told = [None if (text := mine.get(name)) is None else texts.number(text) for name in HELD[1:]]
         if told[0] is not None:  # numbers that mostly go up by one
             told[0], last = told[0] - last, told[0]
@@ -92,7 +94,7 @@ def measured(
                      None if sent else a.prompt_sha[:12], a.error or None, a.error_line])  # fmt: skip
     columns = {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
     longest = max([*map(len, texts.all), *texts.cut_from.values()], default=0)
-    return squeezed({"columns": columns, "texts": texts.all, "cut": texts.cut_from, "prompts": patterns,
+    return squeezed({"columns": columns, "texts": texts.all, "cut": texts.cut_from, "prompts": list(patterns),
                      "problem": 0 if whole else None}), longest  # fmt: skip
 
 

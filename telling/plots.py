@@ -135,7 +135,7 @@ def forest(r: Results) -> str:
         (r["noise"].get("band_t"), (0, (4, 3)), "noise, run means"),
         (r["noise"].get("band_within"), (0, (1, 2)), "noise, replicates"),
     ):
-        if band and primary == "rescue_rate":
+        if band and band < 1 and primary == "rescue_rate":  # wider than all rates there are, it says nothing
             half = 100 * band
             axis.axvline(-half, color=MUTED, linewidth=1, linestyle=style)
             axis.axvline(half, color=MUTED, linewidth=1, linestyle=style, label=f"{said} ±{half:.1f}")

@@ -265,7 +265,8 @@ def noise(r: Results) -> Table | None:
 
     def cleared(band: Literal["band_t", "band_within"]) -> list[str]:
         arms = [arm for arm, row in found["clears"].items() if row[band]]
-        return [points(found[band] or None), words.listed(arms) or "none"]
+        width = found[band] or None
+        return ["over 100" if width and width >= 1 else points(width), words.listed(arms) or "none"]
 
     rows = [
         ["run means", points(found["std_between"]), *cleared("band_t")],

@@ -371,12 +371,15 @@ def noise_words(r: Results) -> str:
         return f"No task is finished in all {noise['runs']} runs of {CONTROL}, so {unknown}."
     widths = {"from the run means": noise["band_t"], "from each task's replicates": noise["band_within"]}
     # Runs alike by luck span no band, which is no evidence that there is none.
-    bands = [f"{points(width)} points ({origin})" for origin, width in widths.items() if width]
+    bands = [f"{points(width)} points ({origin})" for origin, width in widths.items() if width and width < 1]
     words = (
         f"{CONTROL} ran {noise['runs']} times and rescued {listed([str(k) for k in noise['rescued']])} of {noise['n']}."
     )
     if not bands:
-        return f"{words} Runs this much alike do not tell how far two may lie apart by their seeds alone."
+        few = (
+            f"{noise['runs']} runs on {plural(noise['n'], 'task')}" if any(widths.values()) else "Runs this much alike"
+        )
+        return f"{words} {few} do not tell how far two may lie apart by their seeds alone."
     only = f", the spread itself being known from {noise['runs']} runs alone"
     words += f" Two more runs would lie within {' or '.join(bands)} of each other at {CONFIDENCE} confidence{only}."
     if clears := noise["clears"]:

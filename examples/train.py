@@ -6,10 +6,15 @@
     python run.py --base-url http://localhost:8000/v1 --out after ...                   the flags of the first run
     python examples/train.py compare out after --rows out/export/trl                    pass shares before and after
 
-`tune` needs torch, trl and peft, which are none of this project's dependencies: use an environment of their own.
-`compare` needs nothing but this project. Pass shares are of base groups, so `--arms resample --rounds 1` is enough for
-the second run. Tasks of the rows are one line, tasks that were held back another: only the second says anything about
-other tasks.
+Of a model in a GGUF file the adapter is kept instead, for the same server beside the same file:
+
+    python examples/train.py tune out/export/trl --model model.gguf --to tuned          tuned/adapter.gguf
+    llama-server -m model.gguf --lora tuned/adapter.gguf
+
+`tune` needs torch, trl and peft, and gguf for such a file, which are none of this project's dependencies: use an
+environment of their own. `compare` needs nothing but this project. Pass shares are of base groups, so `--arms resample
+--rounds 1` is enough for the second run. Tasks of the rows are one line, tasks that were held back another: only the
+second says anything about other tasks.
 
 Left out: a search over settings, several devices, a run long enough to be good for anything.
 """
@@ -21,6 +26,10 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from peft import PeftModel
 
 
 def tune(rows: Path, model: str, to: Path, epochs: float, rate: float, rank: int, longest: int) -> None:
@@ -28,9 +37,12 @@ def tune(rows: Path, model: str, to: Path, epochs: float, rate: float, rank: int
     import torch
     from datasets import load_dataset
     from peft import LoraConfig
-    from transformers import AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer
     from trl import SFTConfig, SFTTrainer
 
+    is_gguf = model.endswith(".gguf")
+    where = {"gguf_file": Path(model).name} if is_gguf else {}
+    source = str(Path(model).parent) if is_gguf else model
     on_gpu = torch.cuda.is_available()
     args = SFTConfig(
         output_dir=str(to.with_name(f"{to.name}-steps")),
@@ -47,15 +59,44 @@ def tune(rows: Path, model: str, to: Path, epochs: float, rate: float, rank: int
     )
     data = load_dataset("json", data_files=str(rows / "train.jsonl"), split="train")
     lora = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
-    words = AutoTokenizer.from_pretrained(model)
-    trainer = SFTTrainer(model=model, args=args, train_dataset=data, processing_class=words, peft_config=lora)
+    words = AutoTokenizer.from_pretrained(source, **where)
+    weights = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, **where) if is_gguf else model
+    trainer = SFTTrainer(model=weights, args=args, train_dataset=data, processing_class=words, peft_config=lora)
     done = trainer.train()
-    merged = trainer.model.merge_and_unload()
-    merged.save_pretrained(to)
-    words.save_pretrained(to)
+    if is_gguf:
+        to.mkdir(parents=True, exist_ok=True)
+        write_adapter(trainer.model, 2 * rank, to / "adapter.gguf")
+    else:
+        trainer.model.merge_and_unload().save_pretrained(to)
+        words.save_pretrained(to)
     told = {"model": model, "rows": len(data), "epochs": epochs, "rate": rate, "rank": rank, "loss": done.training_loss}
     (to / "tuned.json").write_text(json.dumps(told) + "\n")
     print(f"{to}: {len(data)} rows, {epochs:g} epochs, loss {done.training_loss:.3f}")
+
+
+def write_adapter(tuned: PeftModel, alpha: float, at: Path) -> None:
+    """The LoRA weights alone, under the names that llama.cpp has for the tensors of the model."""
+    import gguf
+    from peft import get_peft_model_state_dict
+
+    kind = tuned.config.model_type
+    arch = {name: arch for arch, name in gguf.MODEL_ARCH_NAMES.items()}.get(kind)
+    if arch is None or kind == "llama":  # whose rows of attention lie in another order in the file
+        sys.exit(
+            f"an adapter for GGUF is not written for models of the kind {kind}: tune the model's own folder instead"
+        )
+    names = gguf.get_tensor_name_map(arch, tuned.config.num_hidden_layers)
+    writer = gguf.GGUFWriter(at, kind)
+    writer.add_type(gguf.GGUFType.ADAPTER)
+    writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
+    writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, alpha)
+    for name, weight in get_peft_model_state_dict(tuned).items():
+        layer, side = name.removeprefix("base_model.model.").removesuffix(".weight").split(".lora_")
+        writer.add_tensor(f"{names.get_name(layer)}.weight.lora_{side.lower()}", weight.float().numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 def compare(before: Path, after: Path, rows: Path) -> str:
@@ -108,7 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     verbs = parser.add_subparsers(dest="verb", required=True)
     tuning = verbs.add_parser("tune", help="LoRA on rows", allow_abbrev=False)
     tuning.add_argument("rows", type=Path, help="an export in the format trl")
-    tuning.add_argument("--model", required=True, help="a folder, or a name on the hub")
+    tuning.add_argument("--model", required=True, help="a folder, a name on the hub, or a GGUF file")
     tuning.add_argument("--to", type=Path, required=True, help="where the merged model goes")
     tuning.add_argument("--epochs", type=float, default=2.0)
     tuning.add_argument("--rate", type=float, default=1e-4, help="learning rate (default: 1e-4)")

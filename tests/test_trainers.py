@@ -25,7 +25,7 @@ from tests.test_run import stdio_row, task_file
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "tests" / "support" / "with_trainers.py"
-NEEDS = ["datasets", "trl", "peft", "transformers<5.11"]  # the last for verl
+NEEDS = ["datasets", "trl", "peft", "gguf", "transformers<5.11"]  # the last for verl
 OF_VERL = ["ray", "omegaconf", "tensordict", "codetiming", "pillow"]  # what its data sets import; whole it is gigabytes
 SYSTEM = "You write Python programs that solve programming problems."
 
@@ -157,6 +157,21 @@ def test_verls_own_data_sets_read_the_parquet(ask, runs, python):
     assert told["learned"].startswith("```python\n") and "Task t" not in told["learned"]
     assert told["rl"]["raw_prompt"][0]["content"] == SYSTEM and told["rl"]["data_source"] == "t"
     assert json.loads(told["rl"]["reward_model"]["ground_truth"])["kind"] == "stdio"
+
+
+def test_an_adapter_for_a_gguf_model_has_the_names_that_llama_cpp_looks_for(ask, tmp_path):
+    """By the source of llama.cpp: blk.N.TENSOR.weight.lora_a of (rank, in) and .lora_b of (out, rank)."""
+    told = ask("adapter", tmp_path)
+    fields = ("general.architecture", "general.type", "adapter.type", "adapter.lora.alpha")
+    assert [told["fields"][name] for name in fields] == ["qwen2", "adapter", "lora", 6.0]
+    layer = {"attn_q": (16, 16), "attn_k": (8, 16), "attn_v": (8, 16), "attn_output": (16, 16),
+             "ffn_gate": (24, 16), "ffn_up": (24, 16), "ffn_down": (16, 24)}  # fmt: skip
+    want = {}
+    for name, (out, into) in ((f"blk.{n}.{name}", shape) for n in range(2) for name, shape in layer.items()):
+        want |= {f"{name}.weight.lora_a": [3, into], f"{name}.weight.lora_b": [out, 3]}
+    assert {name: shape for name, (shape, _) in told["read"].items()} == want
+    first = told["written"]["base_model.model.model.layers.1.mlp.down_proj.lora_A.weight"]
+    assert told["read"]["blk.1.ffn_down.weight.lora_a"] == first
 
 
 def test_the_example_tunes_and_the_tuned_model_is_asked_again(ask, python, runs, tmp_path):

@@ -2,6 +2,7 @@
 
     PYTHON tests/support/with_trainers.py datasets|trl|verl FOLDER      facts as one line of JSON, the last one
     PYTHON tests/support/with_trainers.py model FOLDER                  a tiny random model and its tokenizer
+    PYTHON tests/support/with_trainers.py adapter FOLDER                an adapter of the example, read back
     PYTHON tests/support/with_trainers.py serve FOLDER                  that model behind a URL, which it prints
 
 FOLDER holds exports by format (`trl/`, `pairs/`, ...), for `datasets` of two runs (`one/trl/`, `two/trl/`).
@@ -140,6 +141,32 @@ def grpo(folder: Path) -> dict:
 
 def trl(folder: Path) -> dict:
     return {"sft": sft(folder), "dpo": dpo(folder), "grpo": grpo(folder)}
+
+
+def adapter(folder: Path) -> dict:
+    """Names, shapes and numbers of the LoRA weights of a tiny model, before they were written and as they are read."""
+    import torch
+    from gguf import GGUFReader
+    from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from examples.train import write_adapter
+
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 32, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2}
+    plain = Qwen2ForCausalLM(Qwen2Config(**sizes, num_attention_heads=2, num_key_value_heads=1))
+    tuned = get_peft_model(plain, LoraConfig(r=3, target_modules="all-linear", task_type="CAUSAL_LM"))
+    write_adapter(tuned, 6, folder / "adapter.gguf")
+    read = GGUFReader(folder / "adapter.gguf")
+    return {
+        "fields": {name: field.contents() for name, field in read.fields.items() if not name.startswith("GGUF")},
+        "read": {t.name: [list(t.data.shape), float(t.data.sum())] for t in read.tensors},
+        "written": {
+            name: [list(weight.shape), float(weight.numpy().sum())]
+            for name, weight in get_peft_model_state_dict(tuned).items()
+        },
+    }
 
 
 def verl(folder: Path) -> dict:

@@ -357,11 +357,13 @@ def check_rows(folder: Path, by_id: dict[str, dict], tasks: str) -> None:
         assert row["completion"] == row["final_text"]
         program = row["final_text"].removeprefix("```python\n").removesuffix("```")
         source = by_id[row["task_id"]]
-        for test in source["visible"] + source["hidden"]:
-            text, stdin = (program + "\n" + test, "") if source["kind"] == "assert" else (program, test[0])
+        tests = source["visible"] + source["hidden"]
+        of_asserts = source["kind"] == "assert"
+        runs = [("\n".join([program, *tests]), "", "")] if of_asserts else [(program, *test) for test in tests]
+        for text, stdin, wanted in runs:
             ran = subprocess.run([sys.executable, "-c", text], input=stdin, capture_output=True, text=True, timeout=20)
             assert ran.returncode == 0
-            assert source["kind"] == "assert" or ran.stdout.split() == test[1].split()
+            assert of_asserts or ran.stdout.split() == wanted.split()
 
 
 @pytest.mark.slow

@@ -98,9 +98,9 @@ def warnings(table: Table) -> list[str]:
         out.append(f"{table.duplicates} {twice} in the records twice; the first of each counts.")
     _, runs = table.rescues_of_runs()
     if len(runs) > 1 and runs.shape[1] and len(set(runs.sum(axis=1).tolist())) == 1:
+        every = "Both" if len(runs) == 2 else f"All {len(runs)}"
         out.append(
-            f"All {len(runs)} runs of {CONTROL} rescued as many tasks: a spread of zero is no evidence of a band of "
-            "zero."
+            f"{every} runs of {CONTROL} rescued as many tasks: a spread of zero is no evidence of a band of zero."
         )
     return out
 

@@ -23,7 +23,8 @@ ROOT = Path(__file__).parent.parent
 FIRST = (ROOT / "README.md").read_text()
 # Pages that a person wrote; those made from types have tests of their own.
 PAGES = ["running", "statistics", "audit", "tasks", "arms", "training", "reward", "grader", "sql", "servers", "cost"]
-README = "\n".join([FIRST, *((ROOT / "docs" / f"{name}.md").read_text() for name in [*PAGES, "published"])])
+OTHERS = [*(ROOT / "docs" / f"{name}.md" for name in [*PAGES, "published"]), ROOT / "results" / "README.md"]
+README = "\n".join([FIRST, *(page.read_text() for page in OTHERS)])
 PASTE = [line.split("  #")[0].strip() for line in README.splitlines() if line.startswith("    ")]
 
 
@@ -51,6 +52,7 @@ def test_each_flag_of_the_readme_is_one_of_the_command_that_it_stands_with():
     for script, rest in calls:
         assert set(re.findall(FLAG, rest)) <= has.get(script, set()), (script, rest)
     ours = re.sub(r"docker run[^\n]*? swarm-rescue", "", README)  # what stands behind it is a command of ours
+    ours = re.sub(r"llama-server[^`\n]*", "", ours)
     alone = set(re.findall(FLAG, re.sub(r"python [\w/]+\.py[^`&\n]*", "", ours)))
     assert alone <= set().union(*has.values())
     assert {flag for flag in run.flags()._option_string_actions if flag.startswith("--")} <= alone | {"--help"}
@@ -74,7 +76,12 @@ def test_the_commands_of_the_readme_parse(capsys):
 
 def test_the_readme_names_every_task_set_and_every_file_it_shows():
     assert all(f"`{name}`" in README for name in SETS)
-    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+    for page in (
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "results" / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+    ):
         for name in re.findall(r"\]\(([\w/.]+)\)", page.read_text()):
             assert (page.parent / name).is_file(), (page.name, name)
     assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= set(re.findall(r"\]\(([\w/.]+)\)", FIRST))

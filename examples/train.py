@@ -132,8 +132,8 @@ def compare(before: Path, after: Path, rows: Path) -> str:
     lines += [
         "",
         "Shares of base attempts that pass, the mean over tasks; the interval is over tasks, paired. `trained on` is",
-        "what was learned by heart. The first two were chosen for failing as a whole, so they rise by chance on a",
-        "second draw: hold the change against that of a second run of the untuned model.",
+        "what was learned by heart. Tasks whose whole group failed before can only rise, and do by chance on a second",
+        "draw: hold the change against that of a second run of the untuned model.",
     ]
     return "\n".join(lines)
 

@@ -114,7 +114,7 @@ def short(seen: Seen, now: Underway | None, state: State) -> str:
     if now:
         arms = ", ".join(f"{arm} {row.rescued} of {row.finished}" for arm, row in now.arms.items() if row.finished)
         facts = _facts(seen, now, state)
-        parts += [f"{facts['attempts']} attempts", f"tokens {facts['tokens']}"]
+        parts += [f"attempts {facts['attempts']}", f"tokens {facts['tokens']}"]
         parts += [f"rescued by {arms}"] if arms else []
     return printable("; ".join(parts))
 

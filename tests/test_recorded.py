@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "results"
-RUNS = sorted(path.parent.name for path in RECORDED.glob("*/config.json"))
+RUNS = ["control", *(pytest.param(name, marks=pytest.mark.slow) for name in ("sql", "tuned"))]
 MADE = ("results.json", "report.txt", "rescued.jsonl", "rescued-unverified.jsonl", "passing.jsonl", "calibration.json")
 
 
@@ -49,6 +49,7 @@ def out_of(*words: str | Path, cwd: Path = ROOT) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_rows_that_were_trained_on_come_of_the_recorded_run(tmp_path):
     words = ["--also", "base,reruns", "--per-task", "4", "--held-back", "20", "--to", tmp_path / "rows"]
     out_of("export.py", "--out", RECORDED / "control", *words)
@@ -56,6 +57,7 @@ def test_the_rows_that_were_trained_on_come_of_the_recorded_run(tmp_path):
         assert (tmp_path / "rows" / name).read_bytes() == (RECORDED / "rows" / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_the_pass_shares_before_and_after_come_of_both_runs():
     folders = [RECORDED / name for name in ("control", "tuned")]
     told = out_of("examples/train.py", "compare", *folders, "--rows", RECORDED / "rows")

@@ -325,8 +325,9 @@ class Policy:
         if self.model is None:
             server, rows = next(iter(lists.items()))
             if len(rows) != 1:
-                serves = f"serves {', '.join(map(self._name, rows[:10]))}" if rows else "does not list its models"
-                raise EndpointFault("model", f"{server.url} {serves}: choose one with --model")
+                serves = f"serves {', '.join(map(self._name, rows[:10]))}" if rows else "lists no models"
+                mend = "choose one with --model" if rows else "check --base-url, or choose one with --model"
+                raise EndpointFault("model", f"{server.url} {serves}: {mend}")
             self.model = self._name(rows[0])
         words = await self._all(self._first_word)
         facts: list[str] = []

@@ -136,6 +136,20 @@ def test_another_identity_is_refused_and_the_first_one_goes_on(go, three, tmp_pa
         assert (tmp_path / "out" / ATTEMPTS).read_bytes() == before
 
 
+def test_a_folder_of_other_tasks_is_told_before_those_that_were_asked_for_are_fetched(go, tmp_path, monkeypatch):
+    """The default set is meant where --tasks is forgotten, and takes minutes from the hub."""
+    shutil.copytree(ROOT / "results" / "tuned", tmp_path / "out")
+
+    def fetch(*parts, **named):
+        raise AssertionError("fetched")
+
+    monkeypatch.setattr(run, "tasks_of", fetch)
+    code, _, err = go()
+    assert code == 2 and "holds another experiment (--tasks mbpp-bundle -> code_contests)" in err
+    with pytest.raises(AssertionError, match="fetched"):
+        go("--fresh")
+
+
 @pytest.mark.slow
 def test_another_seed_draws_again_on_the_same_tasks_and_an_old_folder_keeps_its_own(go, tmp_path):
     rows = [stdio_row(f"t{k}", k + 2) for k in range(9)]

@@ -194,7 +194,12 @@ def barren(r: Results) -> str:
     if any(row["rescued"] for row in rows) or len({row["n"] for row in rows}) > 1 or len(rows) < len(r["intervals"]):
         return ""
     rate = estimate(rows[0]["rate"], rows[0]["wilson"]).strip()
-    return f"No arm rescued any of {plural(rows[0]['n'], 'task')}: {rate} each."
+    said = f"No arm rescued any of {plural(rows[0]['n'], 'task')}: {rate} each."
+    by_verdict: dict[str, list[str]] = {}
+    for arm, row in comparisons(r).items() if r["verdict"]["primary_metric"] == "rescue_rate" else ():
+        by_verdict.setdefault(row["verdict"], []).append(arm)
+    told = [f"{listed(arms)}: {verdict}" for verdict, arms in by_verdict.items()]
+    return f"{said} Verdict of {'; '.join(told)}." if told else said
 
 
 def histogram(r: Results) -> list[tuple[str, int]]:

@@ -230,6 +230,8 @@ of_headline = [
           [case(60, 0, 6, hinted=True)], [case(60, 0, 6)]),
     entry(short.barren, "No arm rescued any of", "in place of the table of arms: none rescued any of as many tasks",
           [case(60, 0, 0)], [case(60, 0, 1)]),
+    entry(short.barren, "Verdict of star: inconclusive", "the same, where an arm is compared with resample",
+          [case(60, 0, 0)], [case(60, 0, 1)]),
 ]  # fmt: skip
 of_verdict = [
     entry(verdict, "found more than resample", "better: its own interval is above 0, and the Holm-adjusted p under .05",

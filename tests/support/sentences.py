@@ -402,7 +402,7 @@ of_difference = [
           [noisy(runs=2, n=1, rescued=[0, 1], band_t=12.7, band_within=0.0)], [noisy(band_t=0.9, band_within=0.0)]),
     entry(words.noise_words, "Two more runs would lie within", "re-runs with a spread",
           [noisy(band_t=0.0, band_within=0.001), noisy(band_t=12.7, band_within=0.9)],
-          [noisy(band_t=0.0, band_within=0.0), noisy(band_t=1.0)]),
+          [noisy(band_t=0.0, band_within=0.0), noisy(band_t=1.0, band_within=0.0)]),
     entry(words.noise_words, "the spread itself being known from", "the same",
           [noisy(), noisy(band_t=0.0)], [noisy(band_t=0.0, band_within=0.0)]),
     entry(words.noise_words, "Star clears both, which is no test", "the difference is larger than every band",

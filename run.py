@@ -206,9 +206,8 @@ def make(args: Args, folder: Folder) -> int:
     if old and old["dry_run"] != args.dry_run:
         kind = "a dry run" if old["dry_run"] else "a real run"
         raise RecordsError(f"{args.out} holds {kind}: use another --out, or --fresh")
-    if (
-        old and old["identity"]["tasks"] != args.tasks and any(folder.attempts())
-    ):  # said before another data set is fetched
+    # Said before another data set is fetched.
+    if old and old["identity"]["tasks"] != args.tasks and any(folder.attempts()):
         was = f"--tasks {old['identity']['tasks']} -> {args.tasks}"
         raise RecordsError(f"{args.out} holds another experiment ({was}): use another --out, or --fresh")
     args.task_seed = task_seed(args.task_seed, args.seed, old, args.as_published)

@@ -126,7 +126,7 @@ def told(args: Args, choice: Choice, counts: dict[str, int], to: Path) -> str:
         kept = f"{len(choice.programs):,} distinct ones kept, {on:,} of them on-policy"
         lines.append(f"{len(choice.found):,} passing programs; {kept}")
     if counts and args.held_back and not counts.get("test"):
-        lines.append(f"No task is held back: of these few none falls under {args.held_back:g}% by its id.")
+        lines.append(f"No task is held back: none of them falls under {args.held_back:g}% by its id.")
     lines += [contamination(choice)] * bool(counts) + cleaned(choice)
     if counts:
         loader = "json" if kind == "jsonl" else "parquet"

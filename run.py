@@ -207,7 +207,7 @@ def make(args: Args, folder: Folder) -> int:
         kind = "a dry run" if old["dry_run"] else "a real run"
         raise RecordsError(f"{args.out} holds {kind}: use another --out, or --fresh")
     # Said before another data set is fetched.
-    if old and old["identity"]["tasks"] != args.tasks and any(folder.attempts()):
+    if not args.plan and old and old["identity"]["tasks"] != args.tasks and any(folder.attempts()):
         was = f"--tasks {old['identity']['tasks']} -> {args.tasks}"
         raise RecordsError(f"{args.out} holds another experiment ({was}): use another --out, or --fresh")
     args.task_seed = task_seed(args.task_seed, args.seed, old, args.as_published)

@@ -60,11 +60,14 @@ def tune(rows: Path, model: str, to: Path, epochs: float, rate: float, rank: int
     data = load_dataset("json", data_files=str(rows / "train.jsonl"), split="train")
     lora = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
     words = AutoTokenizer.from_pretrained(source, **where)
-    weights = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, **where) if is_gguf else model
+    weights = model
+    if is_gguf:
+        weights = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, **where)
+        architecture(weights.config.model_type)  # says so before hours are spent, not after
+        to.mkdir(parents=True, exist_ok=True)
     trainer = SFTTrainer(model=weights, args=args, train_dataset=data, processing_class=words, peft_config=lora)
     done = trainer.train()
     if is_gguf:
-        to.mkdir(parents=True, exist_ok=True)
         write_adapter(trainer.model, 2 * rank, to / "adapter.gguf")
     else:
         trainer.model.merge_and_unload().save_pretrained(to)
@@ -74,25 +77,30 @@ def tune(rows: Path, model: str, to: Path, epochs: float, rate: float, rank: int
     print(f"{to}: {len(data)} rows, {epochs:g} epochs, loss {done.training_loss:.3f}")
 
 
+def architecture(kind: str) -> int:
+    """By its name in a GGUF file; exits where its adapters cannot be written."""
+    import gguf
+
+    arch = {name: arch for arch, name in gguf.MODEL_ARCH_NAMES.items()}.get(kind)
+    if arch is None or kind == "llama":  # whose rows of attention lie in another order in the file
+        sys.exit(f"no adapter for GGUF is written for models of the kind {kind}: tune the model's own folder instead")
+    return arch
+
+
 def write_adapter(tuned: PeftModel, alpha: float, at: Path) -> None:
     """The LoRA weights alone, under the names that llama.cpp has for the tensors of the model."""
     import gguf
     from peft import get_peft_model_state_dict
 
     kind = tuned.config.model_type
-    arch = {name: arch for arch, name in gguf.MODEL_ARCH_NAMES.items()}.get(kind)
-    if arch is None or kind == "llama":  # whose rows of attention lie in another order in the file
-        sys.exit(
-            f"an adapter for GGUF is not written for models of the kind {kind}: tune the model's own folder instead"
-        )
-    names = gguf.get_tensor_name_map(arch, tuned.config.num_hidden_layers)
+    names = gguf.get_tensor_name_map(architecture(kind), tuned.config.num_hidden_layers)
     writer = gguf.GGUFWriter(at, kind)
     writer.add_type(gguf.GGUFType.ADAPTER)
     writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
     writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, alpha)
     for name, weight in get_peft_model_state_dict(tuned).items():
         layer, side = name.removeprefix("base_model.model.").removesuffix(".weight").split(".lora_")
-        writer.add_tensor(f"{names.get_name(layer)}.weight.lora_{side.lower()}", weight.float().numpy())
+        writer.add_tensor(f"{names[layer]}.weight.lora_{side.lower()}", weight.float().numpy())
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -150,7 +158,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     tuning = verbs.add_parser("tune", help="LoRA on rows", allow_abbrev=False)
     tuning.add_argument("rows", type=Path, help="an export in the format trl")
     tuning.add_argument("--model", required=True, help="a folder, a name on the hub, or a GGUF file")
-    tuning.add_argument("--to", type=Path, required=True, help="where the merged model goes")
+    tuning.add_argument("--to", type=Path, required=True, help="where the merged model goes, or the adapter")
     tuning.add_argument("--epochs", type=float, default=2.0)
     tuning.add_argument("--rate", type=float, default=1e-4, help="learning rate (default: 1e-4)")
     tuning.add_argument("--rank", type=int, default=16, help="of LoRA (default: 16)")

@@ -146,8 +146,9 @@ def test_a_folder_of_other_tasks_is_told_before_those_that_were_asked_for_are_fe
     monkeypatch.setattr(run, "tasks_of", fetch)
     code, _, err = go()
     assert code == 2 and "holds another experiment (--tasks mbpp-bundle -> code_contests)" in err
-    with pytest.raises(AssertionError, match="fetched"):
-        go("--fresh")
+    for other in ("--fresh", "--plan"):  # neither goes on there
+        with pytest.raises(AssertionError, match="fetched"):
+            go(other)
 
 
 @pytest.mark.slow
@@ -373,7 +374,10 @@ def check_rows(folder: Path, by_id: dict[str, dict], tasks: str) -> None:
         source = by_id[row["task_id"]]
         tests = source["visible"] + source["hidden"]
         of_asserts = source["kind"] == "assert"
-        runs = [("\n".join([program, *tests]), "", "")] if of_asserts else [(program, *test) for test in tests]
+        each = (
+            f"for text in {[f'{program}{chr(10)}{test}' for test in tests]!r}: exec(text, {{'__name__': '__main__'}})"
+        )
+        runs = [(each, "", "")] if of_asserts else [(program, *test) for test in tests]
         for text, stdin, wanted in runs:
             ran = subprocess.run([sys.executable, "-c", text], input=stdin, capture_output=True, text=True, timeout=20)
             assert ran.returncode == 0

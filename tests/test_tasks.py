@@ -590,7 +590,7 @@ pq.write_table(pa.Table.from_batches([batch(k) for k in range(rows)]), sys.argv[
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
 @pytest.mark.parametrize(
     ("rows", "size", "megabytes", "most"),
-    [(18, 12_000, 40, 30), (160, 30_000, 1000, 100)],
+    [(18, 12_000, 40, 30), (400, 30_000, 2500, 100)],
 )
 def test_a_parquet_of_your_own_in_one_row_group_is_read_in_bounded_memory(tmp_path, rows, size, megabytes, most):
     path = tmp_path / "own.parquet"

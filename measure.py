@@ -45,11 +45,12 @@ from figures.counted import (
 from figures.disputed import audit as audit_section
 from figures.efficiency import efficiency
 from figures.foretold import fresh, power
+from figures.gathered import Gathered
 from figures.hill import hill as hill
 from figures.numbers import mean, plain, rounded
 from figures.plan import CONTROL, LEVEL, POSITIVE_CONTROL, SCHEMA_VERSION
 from figures.predicted import predictions
-from figures.regraded import graded
+from figures.regraded import gathered
 from figures.results import Delta, Published, PublishedArm, Results
 from figures.said import kept_grades, warnings
 from figures.table import Table, tabulate
@@ -168,7 +169,7 @@ SECTIONS: dict[str, Callable[[Table], object]] = {
 
 
 def measure(
-    attempts: Iterable[Attempt],
+    attempts: Iterable[Attempt] | Gathered,
     config: Config,
     cards: Iterable[Row | Task] = (),
     checks: Iterable[Row] = (),
@@ -178,11 +179,12 @@ def measure(
 ) -> Results:
     """All of results.json. `attempts` is walked once; `config["grades"]` may name a regrade, then `checks` decide.
 
-    audit: audit.json, where there is one.
+    attempts: or their columns, under those grades. audit: audit.json, where there is one.
     """
-    checks = list(checks)
-    grades, kept = str(config.get("grades") or "attempts"), list[str]()
-    table = tabulate(graded(attempts, checks, config, kept), config, cards, events, plan, audit)
+    checks, grades = list(checks), str(config.get("grades") or "attempts")
+    if not isinstance(attempts, Gathered):
+        attempts = gathered(((0, 0, attempt) for attempt in attempts), checks, config)
+    table = tabulate(attempts, config, cards, events, plan, audit)
     results = {
         "schema_version": SCHEMA_VERSION,
         **published(table),
@@ -195,6 +197,6 @@ def measure(
         "dry_run": bool(config.get("dry_run")),
     }
     made = cast(Results, plain(results))
-    if kept:
-        made["warnings"].append(kept_grades(grades, kept))
+    if attempts.left:
+        made["warnings"].append(kept_grades(grades, attempts.left))
     return made

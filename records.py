@@ -10,7 +10,7 @@
     owed.jsonl       replies paid and not yet graded: used first at the next start. A journal: rows of slots that are
                      filed by now are done with, and leave at the end of a start
     results.json, rescued.jsonl, report.html, report.txt, calibration.json
-                     made from the files above, whole or not at all
+                     made from the files above, whole or not at all; so is columns.cache, to read a large log faster
 
 The contract. A line ends at `\\n` and nowhere else. A line is appended in one piece or taken back. One process writes
 (`flock`). A torn last line and a line of garbage are named and moved aside, and what they held is owed; no complete
@@ -28,6 +28,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, cast
@@ -35,8 +36,8 @@ from typing import IO, Any, cast
 from asking.events import Event
 from commands.settings import DEFAULTS, Config, Row, flag, said, shrinks
 from faults import DiskFault, RecordsError
-from reading.by_task import OnDisk
 from reading.lines import loads, parse_attempt
+from reading.stored import Stored, stored
 from swarm import Attempt, Slot
 from tasksets.task import Task, from_card
 
@@ -91,6 +92,7 @@ class Folder:
         self.path = Path(path)
         self.unreadable: set[tuple[str, int]] = set()  # (file, offset) of lines that were passed over
         self.restored: dict[str, Row] = {}  # files that were torn or gone: what they held
+        self.logs = [self.path / ATTEMPTS]
 
     def read(self, name: str) -> Row | None:
         """A JSON file of the folder; None where there is none. RecordsError where it cannot be read."""
@@ -146,13 +148,17 @@ class Folder:
     def plan(self) -> Row | None:
         return self.read(PLAN)
 
-    def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """(offset in bytes, line) of every line of a file that is not blank; nothing where there is no file."""
-        path, at = self.path / name, 0
+    def lines(self, name: str, since: int = 0, until: float = inf) -> Iterator[tuple[int, bytes]]:
+        """(offset in bytes, line) of every line of a file that is not blank, from one offset on and before another;
+        nothing where there is no file."""
+        path, at = self.path / name, since
         if not path.exists():
             return
         with path.open("rb") as file:
+            file.seek(since)
             for line in file:  # a binary file ends its lines at \n alone
+                if at >= until:
+                    return
                 if line.strip():
                     yield at, line
                 at += len(line)
@@ -164,10 +170,12 @@ class Folder:
             except ValueError:  # moved aside when a run opens the folder to write
                 self.unreadable.add((name, at))
 
-    def placed(self) -> Iterator[tuple[int, int, Attempt]]:
-        """(offset and length in bytes, attempt) of every attempt once, in the order of the file."""
-        seen: set[Slot] = set()
-        for at, line in self.lines(ATTEMPTS):
+    def placed(
+        self, since: int = 0, until: float = inf, seen: Iterable[Slot] = ()
+    ) -> Iterator[tuple[int, int, Attempt]]:
+        """(offset and length in bytes, attempt) of every attempt once, in the order of the file. seen: slots before."""
+        seen = set(seen)
+        for at, line in self.lines(ATTEMPTS, since, until):
             try:
                 attempt = parse_attempt(line)
             except ValueError:
@@ -180,8 +188,9 @@ class Folder:
     def attempts(self) -> Iterator[Attempt]:
         return (attempt for _, _, attempt in self.placed())
 
-    def by_task(self) -> OnDisk:
-        return OnDisk(self.path / ATTEMPTS, self.placed())
+    def stored(self, config: Config) -> Stored:
+        """The attempts as columns, under the grades that config.json names, and one by one."""
+        return stored(self.logs, self.placed, self.unreadable, self.checks(), config)
 
     def cards(self) -> Iterator[Task]:
         seen: set[str] = set()

@@ -157,8 +157,9 @@ def measured(folder: Folder) -> tuple[Results, dict[str, Any] | None]:
     if (folder.path / ATTEMPTS).exists():
         config, cards = folder.config_of("run.py"), folder.cards()
         with busy(f"reading {folder.path}"):
+            attempts = folder.stored(config).gathered
             return measure(
-                folder.attempts(), config, cards, folder.checks(), folder.events(), folder.plan, folder.read(AUDIT)
+                attempts, config, cards, folder.checks(), folder.events(), folder.plan, folder.read(AUDIT)
             ), calibration
     results = folder.read("results.json")
     if results is None:

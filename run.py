@@ -33,8 +33,6 @@ if __name__ == "__main__":
 
 import asyncio
 import shlex
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -66,10 +64,9 @@ from commands.watch import watching
 from endpoint import Policy, Probe, Record
 from faults import DONE, RecordsError, TaskError
 from figures.plan import make_plan
-from figures.regraded import graded
 from measure import measure
 from records import Folder, Log, dumps
-from rows.found import rescued
+from rows.found import passed, rescued
 from session import Session, Worker, each
 from swarm import ARMS, Attempt, bare, swarm
 from tasks import Tasks, of_identity
@@ -251,35 +248,26 @@ def plan_only(args: Args, data: Data, folder: Folder) -> int:
 
 def tell(args: Args, folder: Folder, stopped: bool = False) -> None:
     """The report, results.json, rescued.jsonl and the pages, from what is on disk and nothing else."""
-    config, cards, passing = folder.config, list(folder.cards()), []
-
-    def attempts() -> Iterator[Attempt]:
-        return graded(folder.attempts(), folder.checks(), config)
-
-    def noting() -> Iterator[Attempt]:
-        for attempt in attempts():
-            if attempt.passed and attempt.arm != "base":  # of a base group no row is made
-                passing.append(replace(attempt, reply="", reasoning=""))
-            yield attempt
-
+    config, cards = folder.config, list(folder.cards())
     # another one than the plan's is labelled exploratory
     config["plan"] |= {
         name: now for name in (*ASKED_ANEW, "predict") if (now := getattr(args, name)) not in (None, False)
     }
     audit = args.audited.keep(folder)
     with busy(f"reading {folder.path}"):
-        results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan, audit)
+        stored = folder.stored(config)
+        results = measure(stored.gathered, config, cards, folder.checks(), folder.events(), folder.plan, audit)
     calibration = folder.read("calibration.json")
     told = partial(text, results, calibration=calibration, folder=shlex.quote(str(folder.path)))
     say(dumps(results, indent=1) if args.json else told(colour=wants_colour()))
     folder.write_json("results.json", results)
-    rows_of = partial(rescued, passing, cards, config, results)
+    rows_of = partial(rescued, passed(stored, folder.checks(), config, base=False), cards, config, results)
     good, apart = rows_of(folder.checks()), rows_of(folder.checks(), apart=True)
     folder.write("rescued.jsonl", good)
     folder.write("rescued-unverified.jsonl", apart)
     folder.write("report.txt", told() + "\n")
     with busy("making the page"):
-        folder.write("report.html", page(results, folder.by_task(), cards, config, calibration, folder.checks()))
+        folder.write("report.html", page(results, stored, cards, config, calibration, folder.checks()))
     note_unreadable(folder)
     show_report(folder, results, good, apart, stopped)
 

@@ -3,7 +3,8 @@
     python bench/report.py [--tasks 275] [--noise-runs 0] [--keep FOLDER]
 
 Lays out a made-up run (275 tasks, four arms, about 23,000 attempts, 80 MB of records) and calls `run.py --reuse` on it
-three times. The promise, held against the median: text under 3 s, page under 15 s and 8 MB, memory under 600 MB.
+four times: once while nothing is kept of its attempts (reading/kept.py), and then three times. The promise, held
+against the first and against the median of the others: text under 3 s, page under 15 s and 8 MB, memory under 600 MB.
 Exits 1 where it is broken.
 """
 
@@ -63,19 +64,21 @@ def main() -> int:
         with attempts.open("rb") as file:
             lines = sum(1 for _ in file)
         print(f"{lines:,} attempts on {a.tasks} tasks, {attempts.stat().st_size / 1e6:.0f} MB of attempts")
-        costs = [reuse(folder) for _ in range(REPEATS)]
+        first, costs = reuse(folder), [reuse(folder) for _ in range(REPEATS)]
         page = (folder / "report.html").stat().st_size / 1e6
-    text, whole, cpu, memory = (statistics.median(column) for column in zip(*costs, strict=True))
+    later = Cost(*(statistics.median(column) for column in zip(*costs, strict=True)))
     rows = [
-        ("text report", text, "s", 3),
-        ("page beside it", whole - text, "s", 15),
-        ("CPU of both", cpu, "s", None),
-        ("peak memory", memory, "MB", 600),
-        ("report.html", page, "MB", 8),
+        ("text report", first.text, later.text, "s", 3),
+        ("page beside it", first.whole - first.text, later.whole - later.text, "s", 15),
+        ("CPU of both", first.cpu, later.cpu, "s", None),
+        ("peak memory", first.memory, later.memory, "MB", 600),
+        ("report.html", page, page, "MB", 8),
     ]
-    for name, value, unit, limit in rows:
-        print(f"{name:<16}{value:>8.1f} {unit:<3}" + (f" (promised: under {limit})" if limit else ""))
-    return int(any(limit is not None and value >= limit for _, value, _, limit in rows))
+    print(f"{'':<16}{'first':>8}{'later':>8}")
+    for name, *values, unit, limit in rows:
+        promised = f" (promised: under {limit})" if limit else ""
+        print(f"{name:<16}{values[0]:>8.1f}{values[1]:>8.1f} {unit:<3}{promised}")
+    return int(any(limit is not None and max(values) >= limit for _, *values, _, limit in rows))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain, islice
+from math import inf
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
@@ -23,6 +24,7 @@ from commands.console import note
 from commands.settings import Config, Row, Shard, flag, said, task_order
 from faults import DiskFault, RecordsError, TaskError
 from figures.plan import plan_digest
+from reading.stored import PART
 from records import ATTEMPTS, AUDIT, CARDS, CHECKS, CONFIG, EVENTS, OWED, PLAN, Folder, dumps, parse_row
 from tasksets.task import Task, seeded
 
@@ -123,6 +125,7 @@ class Shards(Folder):
         self.parts = sorted(folders, key=lambda folder: configs[folder]["shard"]["number"])
         begun = (folder.path for folder in self.parts if (folder.path / ATTEMPTS).exists())
         super().__init__(next(begun, self.parts[0].path))
+        self.logs = [folder.path / ATTEMPTS for folder in self.parts]
         self.configs = [configs[folder] for folder in self.parts]
         self._hold()
         of = self.configs[0]["shard"]["of"]
@@ -192,12 +195,13 @@ class Shards(Folder):
         amendments = sorted(chain(*(plan["amendments"] for plan in those)), key=lambda row: row["time"])
         return {**first, "written": min(plan["written"] for plan in those), "amendments": amendments}
 
-    def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+    def lines(self, name: str, since: int = 0, until: float = inf) -> Iterator[tuple[int, bytes]]:
+        """All of them, as one file: an offset holds the number of its part as well."""
         if name == CARDS:
             yield from self._cards()
         else:
-            for folder in self.parts:
-                yield from folder.lines(name)
+            for number, folder in enumerate(self.parts):
+                yield from ((number * PART + at, line) for at, line in folder.lines(name))
 
     def _cards(self) -> Iterator[tuple[int, bytes]]:
         """In the order in which one run would have asked: figures that hold at any look go by it."""

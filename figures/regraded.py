@@ -1,6 +1,7 @@
 """Attempts under the grades that config.json names: those of their time, or those of a regrade (checks.jsonl).
 
     graded(attempts, checks, config)            what every figure and every exported row starts from
+    gathered(placed, checks, config)            the same as columns
     regraded(attempts, checks, "regrade-1")     the same replies with the letters that these checks hold
 
 A check is found by task and SHA-256 of the program. Pure.
@@ -9,11 +10,13 @@ Left out: grading again (commands/regrade.py), what letters amount to (grading/g
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 
 from commands.settings import Config, Row
+from figures.gathered import Gathered, Placed
 from grading.grade import LETTERS, tally
 from swarm import Attempt
 
@@ -24,6 +27,19 @@ def graded(
     """The attempts under the grades that config.json names: their own, or those of a regrade (see regraded)."""
     grades = config.get("grades") or "attempts"
     return iter(attempts) if grades == "attempts" else regraded(attempts, checks, grades, kept)
+
+
+def gathered(placed: Iterable[Placed], checks: Iterable[Row], config: Config) -> Gathered:
+    """The attempts as columns, under the grades that config.json names. placed: each with where its line stands."""
+    made, places = Gathered(), deque[tuple[int, int]]()
+
+    def attempts() -> Iterator[Attempt]:
+        for at, length, attempt in placed:
+            places.append((at, length))
+            yield attempt
+
+    made.extend((*places.popleft(), attempt) for attempt in graded(attempts(), checks, config, made.left))
+    return made
 
 
 def regraded(

@@ -1,25 +1,21 @@
-"""Attempts as columns: one walk over them, and what is due set against what is there. Pure.
+"""Attempts as columns in the order of their slots, and what is due set against what is there. Pure.
 
     table = tabulate(attempts, config, cards, events, plan)
     table.plays["ring"].done                (tasks,) bool: nothing is owed
     at(table.columns.passed, rows, False)   a column's values at these rows
 
-Nothing of a reply or a program is kept but numbers that say which are equal: a million attempts are half a GB, most
-of it the numbers of programs' lines. Rows are sorted by slot, so no figure depends on the order of the attempts.
+Rows are sorted by slot, so no figure depends on the order of the attempts.
 
-Left out: what is told of them (measure.py), what is due (settings.py), the folder they come from (records.py).
+Left out: what is kept of an attempt (gathered.py), what is told of them (measure.py), what is due (settings.py).
 """
 
 from __future__ import annotations
 
 import copy
-import math
-from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,18 +23,14 @@ from numpy.typing import NDArray
 
 from commands.settings import AS_GIVEN, CONTROL, Config, Row, Settings, shown_a_reference
 from figures.audited import PASSABLE, UNAUDITED
-from grading.reasoning import ENDS, OPENS
-from swarm import Attempt, same_program
+from figures.gathered import BITS, REAL, TEXTS, WHOLE, Bools, Floats, Gathered, Ints, Texts
+from swarm import Attempt
 from tasksets.task import Task
 
 # Slot-seconds of the endpoint in the events: busy, and idle by what was missing.
 SLOT_SECONDS = tuple(f"{name}_slot_seconds" for name in ("busy", "retrying", "grading", "work"))
 GRADINGS = ("graded", "repeated")  # programs run, and equal ones that took the verdict of an earlier one
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Texts = NDArray[np.object_]
 Lines = Ints  # a program as a set: a number for each (line, how often before), equal lines equal numbers
 
 
@@ -250,120 +242,16 @@ class Shown:
         return row if row < len(self._keys) and self._keys[row] == wanted else None
 
 
-Word = TypeVar("Word")
-
-
-class _Words(dict[Word, int]):
-    """Values by number, in the order in which they come."""
-
-    def __missing__(self, word: Word) -> int:
-        self[word] = number = len(self)
-        return number
-
-    def all(self, numbers: Ints) -> Texts:
-        words = np.empty(len(self), dtype=object)
-        words[:] = list(self)
-        return words[numbers]
-
-
-class _Digests:
-    """Texts by number, equal texts alike, without the texts: of a million two look alike in one run of 3e7."""
-
-    def __init__(self) -> None:
-        self._all = bytearray()
-
-    def add(self, text: str) -> None:
-        self._all += blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-
-    def numbers(self) -> Ints:
-        """In the order in which they came first."""
-        _, first, which = np.unique(np.frombuffer(self._all, dtype=np.int64), return_index=True, return_inverse=True)
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        return rank[which]
-
-
-class _Lines(dict[str, int]):
-    """Lines of programs by number: what is left of a line's bytes, divided by a prime. It is the same wherever a line
-    stands, so that no line has to be kept for good: `numbers` forgets all of them now and then."""
-
-    PRIME, MOST = 2**63 - 25, 1 << 17
-
-    def __missing__(self, line: str) -> int:
-        self[line] = number = int.from_bytes(line.encode("utf-8", "surrogatepass"), "little") % self.PRIME
-        return number
-
-    def numbers(self, program: str) -> list[int]:
-        """A program (as `same_program` has it, without blank lines) as a set: its stripped lines, the k-th occurrence
-        of a line apart from the first."""
-        if len(self) > self.MOST:
-            self.clear()
-        lines = [*map(str.strip, program.split("\n"))] if program else []
-        once = dict.fromkeys(lines)
-        numbers = [*map(self.__getitem__, once)]
-        if len(once) < len(lines):
-            numbers += [self[f"{k}\n{line}"] for line, n in Counter(lines).items() if n > 1 for k in range(1, n)]
-        return numbers
-
-
 def tabulate(
-    attempts: Iterable[Attempt],
+    attempts: Iterable[Attempt] | Gathered,
     config: Config,
     cards: Iterable[Row | Task] = (),
     events: Iterable[Mapping[str, Any]] = (),
     plan: Row | None = None,
     audit: Row | None = None,
 ) -> Table:
-    """One walk over the attempts; nothing of a reply or a program is kept but numbers that say which are equal."""
-    whole = {name: array("q") for name in ("task", "run", "round", "particle", "has_code", "start", "end")}
-    whole |= {name: array("q") for name in ("outcome", "signature", "parent", "social")}
-    bits = {name: array("b") for name in ("passed", "shown", "half", "truncated", "thinking", "empty")}
-    real = {name: array("d") for name in ("fitness", "hidden", "prompt_tokens", "completion_tokens")}
-    real |= {name: array("d") for name in ("cpu_seconds", "latency_seconds", "time")}
-    add: dict[str, Callable[..., None]] = {name: column.append for name, column in (*whole.items(), *bits.items())}
-    add |= {name: column.append for name, column in real.items()}
-    tasks_seen, outcomes, signatures = _Words[str](), _Words[str](), _Words[str]()
-    runs, slots = _Words[tuple[str, int]](), _Words[str | None]()
-    programs, replies, prompts = _Digests(), _Digests(), _Digests()
-    lines, numbers_of = array("q"), _Lines().numbers
-    for a in attempts:
-        text = None if a.code is None else same_program(a.code)
-        shown = text is not None and a.visible_passed == a.visible_total
-        empty = not a.reply.strip()
-        truncated = a.finish_reason == "length"
-        add["task"](tasks_seen[a.task_id])
-        add["run"](runs[a.arm, a.rerun])
-        add["round"](a.round)
-        add["particle"](a.particle)
-        add["passed"](bool(a.passed))
-        add["outcome"](outcomes[a.outcome])
-        add["fitness"](a.fitness)
-        add["shown"](shown)
-        add["hidden"](a.hidden_passed / a.hidden_total if shown and a.hidden_total else math.nan)
-        add["half"](2 * a.visible_passed >= a.visible_total > 0)
-        add["signature"](signatures[a.visible_tests])
-        add["has_code"](text is not None)
-        add["truncated"](truncated)
-        add["thinking"](
-            truncated and ((empty and bool(a.reasoning)) or bool(OPENS.search(a.reply) and not ENDS.search(a.reply)))
-        )
-        add["empty"](empty)
-        add["prompt_tokens"](math.nan if a.prompt_tokens is None else a.prompt_tokens)
-        add["completion_tokens"](math.nan if a.completion_tokens is None else a.completion_tokens)
-        add["cpu_seconds"](a.cpu_seconds)
-        add["latency_seconds"](a.latency_seconds)
-        add["time"](a.time)
-        add["parent"](slots[a.parent])
-        add["social"](slots[a.social])
-        replies.add(a.reply)
-        prompts.add(a.prompt_sha)
-        add["start"](len(lines))
-        if text is not None:
-            programs.add(text)
-            if a.arm != "base" and a.rerun == 0:  # the re-runs and the base group are not compared text by text
-                lines.extend(numbers_of(text))
-        add["end"](len(lines))
-
+    """What is due set against what is there."""
+    gathered = attempts if isinstance(attempts, Gathered) else Gathered.of(attempts)
     tags: dict[str, Mapping[str, str]] = {}
     audits = dict(audit["by_task"]) if audit else {}
     made_of: dict[str, list[str]] = {}
@@ -376,11 +264,11 @@ def tabulate(
         title = card.title if isinstance(card, Task) else card.get("title")
         if bundled and title and title.startswith("MBPP "):
             made_of[name] = title.removeprefix("MBPP ").split(", ")
-    names = list(runs)
-    tasks = sorted(tags.keys() | tasks_seen.keys())
+    names = list(gathered.runs)
+    tasks = sorted(tags.keys() | gathered.tasks.keys())
     where = {task: i for i, task in enumerate(tasks)}
-    of = {name: np.frombuffer(column, dtype=np.int64) for name, column in whole.items()}
-    of["task"] = np.array([where[task] for task in tasks_seen], dtype=np.int64)[of["task"]]
+    of = {name: gathered.whole(name) for name in WHOLE}
+    of["task"] = np.array([where[task] for task in gathered.tasks], dtype=np.int64)[of["task"]]
     place = np.empty(len(names), dtype=np.int64)  # of a run among the runs by name
     place[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
     sorting = (of["task"], place[of["run"]], of["round"], of["particle"])
@@ -389,16 +277,15 @@ def tabulate(
     if len(order):
         first[1:] = np.logical_or.reduce([np.diff(key[order]) != 0 for key in sorting])
     duplicates, order = int((~first).sum()), order[first]
-    program = np.full(len(of["has_code"]), -1, dtype=np.int64)
-    program[of["has_code"] == 1] = programs.numbers()
-    numbers = {"program": program, "reply": replies.numbers(), "prompt": prompts.numbers()}
-    of = {name: column[order] for name, column in {**of, **numbers}.items()}
+    of = {name: column[order] for name, column in of.items()}
+    words = {"outcome": gathered.outcomes, "signature": gathered.signatures}
     kept = {
-        **{name: of[name] for name in ("task", "run", "round", "particle", "program", "reply", "prompt")},
-        **{name: np.frombuffer(column, dtype=bool)[order] for name, column in bits.items()},
-        **{name: np.frombuffer(column, dtype=float)[order] for name, column in real.items()},
-        **{name: words.all(of[name]) for name, words in (("outcome", outcomes), ("signature", signatures))},
-        **{name: slots.all(of[name]) for name in ("parent", "social")},
+        **{name: of[name] for name in ("task", "run", "round", "particle")},
+        **{name: gathered.equal(name)[order] for name in TEXTS},
+        **{name: gathered.bits(name)[order] for name in BITS},
+        **{name: gathered.real(name)[order] for name in REAL},
+        **{name: known.all(of[name]) for name, known in words.items()},
+        **{name: gathered.shown.all(of[name]) for name in ("parent", "social")},
     }
     columns = Columns._make(kept[name] for name in Columns._fields)
     rounds, particles = (int(column.max(initial=0)) + 1 for column in (columns.round, columns.particle))
@@ -420,7 +307,7 @@ def tabulate(
         tags=tags,
         tasks=tasks,
         columns=columns,
-        lines=LineSets(np.frombuffer(lines, dtype=np.int64), of["start"], of["end"]),
+        lines=LineSets(np.frombuffer(gathered.lines, dtype=np.int64), of["start"], of["end"]),
         runs=names,
         shown=Shown(columns.task, slot, texts),
         duplicates=duplicates,

@@ -30,6 +30,7 @@ from faults import BadInput, RecordsError
 from figures.regraded import graded
 from figures.verified import Verified, program_of, verified
 from measure import measure
+from reading.stored import Stored
 from records import AUDIT, Folder, dumps
 from rows.columns import SCHEMA_VERSION, Origin, Rescue
 from rows.overlap import Benchmarks
@@ -41,6 +42,12 @@ UNSEEN = Verified(0, 0, None, ())
 ALSO = ("base", "reruns")  # passes that are no rows unless they are asked for
 # Settings that decide which tasks and draws there are, and not what an attempt at a task is.
 NO_MATTER = ("tasks", "bundle", "task_seed", "seed", "particles", "share_round0")
+
+
+def passed(stored: Stored, checks: Iterable[Row], config: Config, base: bool) -> list[Attempt]:
+    """The attempts that passed, without their replies, which no row has. base: also those of base groups."""
+    ours = graded(stored.at(stored.gathered.passing(base)), checks, config)
+    return [replace(attempt, reply="", reasoning="") for attempt in ours]
 
 
 # ── one run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -60,15 +67,12 @@ class Run:
     @classmethod
     def read(cls, folder: Folder) -> Self:
         """RecordsError where the folder holds no run."""
-        config, cards, passing = folder.config_of("run.py"), list(folder.cards()), list[Attempt]()
-
-        def noting() -> Iterator[Attempt]:
-            for attempt in graded(folder.attempts(), folder.checks(), config):
-                if attempt.passed:
-                    passing.append(replace(attempt, reply="", reasoning=""))  # no row has them
-                yield attempt
-
-        results = measure(noting(), config, cards, folder.checks(), folder.events(), folder.plan, folder.read(AUDIT))
+        config, cards = folder.config_of("run.py"), list(folder.cards())
+        stored = folder.stored(config)
+        results = measure(
+            stored.gathered, config, cards, folder.checks(), folder.events(), folder.plan, folder.read(AUDIT)
+        )
+        passing = passed(stored, folder.checks(), config, base=True)
         return cls(config, {task.id: task for task in cards}, passing, results, verified(folder.checks()), folder)
 
     @property

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from figures.counted import tag_values
+from figures.gathered import Gist
 from figures.plan import CONTROL
 from figures.results import ByTask, Results
 from grading.grade import LETTERS
@@ -28,7 +29,7 @@ STATEMENTS = 4_000_000  # and of all together: of many tasks, less of each
 TAG_COLUMNS = 2
 
 
-def in_turn(a: Attempt) -> tuple[bool, bool, str, int, int, int]:
+def in_turn(a: Attempt | Gist) -> tuple[bool, bool, str, int, int, int]:
     """The order of a task's attempts: round by round, so that a program follows its parent."""
     return a.arm != "base", a.arm != "round0", a.arm, a.rerun, a.round, a.particle
 
@@ -43,7 +44,7 @@ class _Play:
         self.turn = (False, False, "", 0, 0, 0)  # of the best: of equals the first
         self.outcome = ""
 
-    def see(self, a: Attempt) -> None:
+    def see(self, a: Gist) -> None:
         self.drawn += 1
         self.passes += a.passed
         if a.passed:
@@ -63,7 +64,7 @@ class _Play:
         }
 
 
-def browsable(results: Results, attempts: Iterable[Attempt], cards: Sequence[Task]) -> dict[str, Any]:
+def browsable(results: Results, attempts: Iterable[Gist], cards: Sequence[Task]) -> dict[str, Any]:
     """The index: every task with what its base group and each arm did."""
     arms = list(results["intervals"])
     reruns = f"{CONTROL} re-runs"

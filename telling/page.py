@@ -25,7 +25,7 @@ from figures.plan import CONTROL
 from figures.regraded import graded
 from figures.replayed import rebuilt
 from figures.results import Results
-from reading.by_task import ByTask, InMemory, OnDisk
+from reading.stored import InMemory, Stored
 from swarm import Attempt
 from tasksets.task import Task
 from telling import beside, plots, published, short, tables, words
@@ -53,7 +53,7 @@ LINKS = {
 
 def page(
     results: Results,
-    attempts: Iterable[Attempt] | ByTask,
+    attempts: Iterable[Attempt] | Stored,
     cards: Iterable[Task],
     config: Config,
     calibration: Mapping[str, Any] | None = None,
@@ -61,13 +61,13 @@ def page(
 ) -> str:
     """report.html: one page that needs nothing else and asks nobody for anything.
 
-    attempts: those of the file, walked once; then those of the tasks that the page has room for, task by task. checks:
-    the grades of a regrade, where config.json names one. The page stays under 8 MB: where it would not, texts are cut,
-    then attempts left out, and it says so.
+    attempts: any list, or those of a log, of which the page reads back what it has room for. checks: the grades of a
+    regrade, where config.json names one. The page stays under 8 MB: where it would not, texts are cut, then attempts
+    left out, and it says so.
     """
     cards, checks = list(cards), list(checks)
-    by_task = attempts if isinstance(attempts, OnDisk) else InMemory(attempts)
-    index = browsable(results, graded(iter(by_task), checks, config), cards)
+    told = attempts if isinstance(attempts, Stored) else InMemory(attempts, checks, config)
+    index = browsable(results, told.gathered.gists(), cards)
     parts = {
         "all_fail": _all_fail(results),
         "arms": _arms(results),
@@ -102,7 +102,7 @@ def page(
 
     def pack(task_id: str, cut: int) -> str:
         if task_id not in made or made[task_id][1] > cut:
-            card, sent = by_id.get(task_id), sorted(by_task.of(task_id), key=in_turn)
+            card, sent = by_id.get(task_id), sorted(told.of(task_id), key=in_turn)
             now = list(graded(sent, checks_of.get(task_id, ()), config))
             made[task_id] = measured(card, now, rebuilt(card, sent, due) if card else {}, cut)
         return made[task_id][0]

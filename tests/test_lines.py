@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,7 @@ from hypothesis import strategies as st
 
 from faults import RecordsError
 from reading import lines
-from reading.by_task import InMemory
-from records import ATTEMPTS, Folder, dumps
+from records import dumps
 from swarm import Attempt
 
 ATTEMPT = Attempt("1500_A", "ring", 0, 1, 2, prompt_tokens=7, fitness=0.25, reply="so", code="print(1)", outcome="pass")
@@ -104,39 +102,3 @@ def test_what_was_written_comes_back_whole_with_defaults_where_an_older_version_
     assert old == ATTEMPT and old.tries == 1 and vars(old) == asdict(ATTEMPT) and hash(old) == hash(ATTEMPT)
     with pytest.raises(RecordsError, match="another version"):
         lines.parse_attempt(dumps({**row, "from_the_future": 1}).encode())
-
-
-# ── attempts task by task ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-LINES = st.tuples(st.integers(0, 3), st.integers(0, 5), st.sampled_from(["", "torn", "blank", "twice"]))
-
-
-@given(st.lists(LINES, max_size=25))
-def test_those_of_a_task_on_disk_are_those_of_a_list(tmp_path_factory: pytest.TempPathFactory, rows: Any):
-    folder = Folder(tmp_path_factory.mktemp("run"))
-    with (folder.path / ATTEMPTS).open("wb") as file:
-        for task, particle, odd in rows:
-            line = dumps(asdict(replace(ATTEMPT, task_id=f"t{task}", particle=particle, reply=odd))).encode() + b"\n"
-            file.write({"torn": line[:40] + b"\n", "blank": b"\n", "twice": line + line}.get(odd, line))
-        file.write(b'{"torn at the end')
-    plain, stored = list(folder.attempts()), folder.by_task()
-    assert list(stored) == plain
-    held = InMemory(plain)
-    for task in range(5):
-        there = [attempt for attempt in plain if attempt.task_id == f"t{task}"]
-        assert stored.of(f"t{task}") == held.of(f"t{task}") == there
-
-
-def test_a_log_that_was_mended_meanwhile_is_said(tmp_path: Path):
-    folder = Folder(tmp_path)
-    lines_ = [dumps(asdict(replace(ATTEMPT, task_id=name))) + "\n" for name in ("a", "b")]
-    (tmp_path / ATTEMPTS).write_text("garbage\n" + "".join(lines_))
-    stored = folder.by_task()
-    assert [attempt.task_id for attempt in stored] == ["a", "b"]
-    (tmp_path / ATTEMPTS).write_text("".join(lines_))
-    with pytest.raises(RecordsError, match="run again"):
-        stored.of("a")
-    (tmp_path / ATTEMPTS).write_text("x" * 7 + "\n" + lines_[1] * 2)  # another task's line in its place
-    with pytest.raises(RecordsError, match="run again"):
-        stored.of("a")

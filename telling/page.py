@@ -232,7 +232,7 @@ def _header(r: Results) -> str:
         rescued = pool["all_runs"]
         note = f"{share(rescued['share'])} {within(rescued['wilson'])}, by {plural(pool['runs'], 'run')}"
         tiles.append(("Rescued", f"{rescued['rescued']:,}", note))
-        tiles.append(("Training rows", f"{r['rescued_rows']:,}", f"on {plural(pool['rows_tasks'], 'task')}"))
+        tiles.append(("Training rows", f"{r['rescued_rows']:,}", words.rows_words(r)))
     tiles.append(("Calls", f"{r['calls']:,}", f"{words.big(r['tokens']['prompt'] + r['tokens']['completion'])} tokens"))
     parts.append(
         '<dl class="tiles">'

@@ -463,10 +463,16 @@ def pooled_words(r: Results) -> str:
         words += f"; by the arms alone {alone['rescued']:,} ({share(alone['share'])} {within(alone['wilson'])})"
     words += "."
     if pool["rows"]:
-        words += f" Training rows: {plural(pool['rows'], 'passing program')} on {plural(pool['rows_tasks'], 'task')}."
+        words += f" Training rows: {plural(pool['rows'], 'passing program')} {rows_words(r)}."
     if pool["incomplete_tasks"]:
         words += f" On {plural(pool['incomplete_tasks'], 'task')} some run still owes attempts."
     return words
+
+
+def rows_words(r: Results) -> str:
+    """Where the training rows come from, and that not all of them stand in rescued.jsonl."""
+    apart = r["verified"].get("failed", 0) + r["verified"].get("marked", 0)
+    return f"on {plural(r['pooled']['rows_tasks'], 'task')}{', what is kept apart among them' * bool(apart)}"
 
 
 def verified_words(r: Results) -> str:

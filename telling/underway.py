@@ -134,7 +134,8 @@ def _facts(seen: Seen, now: Underway, state: State) -> dict[str, str]:
         if start.trouble and goes_on:
             since = f" for {span(seen.clock - start.answer)}" if start.answer else ""
             parts.append(f"nothing answered{since} since: {start.trouble}")
-        facts["requests"] = ", ".join(parts)
+        before = seen.counts["sent"] - start.counts["sent"]
+        facts["requests"] = ", ".join(parts) + f"; {before:,} sent at earlier starts" * bool(before)
     facts["tokens"] = f"{now.prompt_tokens:,} in, {now.completion_tokens:,} out"
     whole = f"{now.whole:,} with a whole base group"
     facts["tasks"] = f"{whole}, {now.all_fail:,} all-fail, {now.given:,} given to the arms"

@@ -207,6 +207,9 @@ def test_each_phase_has_its_words() -> None:
     seen.event({"event": "start", "time": 100.0})
     seen.check({"task_id": "t", "program": "p", "tests": "spare-2/x", "rules": "r", "letters": "P"})
     assert phase(seen, now, GOES_ON) == "running saved programs again"
+    assert "earlier starts" not in told(seen)  # nothing was asked since
+    seen.event({"event": "sent", "time": 110.0})
+    assert "requests  1 open, 0 answered; 1 sent at earlier starts" in told(seen)
 
 
 def test_counts_of_what_is_not_finished_are_called_no_rates_and_the_verdict_is_the_one_for_any_look() -> None:

@@ -7,7 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
+from math import sqrt
 from pathlib import Path
+from statistics import NormalDist
 
 import pytest
 
@@ -38,6 +41,52 @@ def test_a_recorded_run_is_told_again_byte_for_byte(tmp_path, monkeypatch, name)
     assert command.main(["--reuse", "--out", f"results/{name}"]) == 0  # the report may name the folder
     for file in there:
         assert (out / file).read_bytes() == (was / file).read_bytes(), file
+
+
+def wilson(hits: int, n: int) -> list[float]:
+    """By the textbook's formula."""
+    z, p = NormalDist().inv_cdf(0.975), hits / n
+    middle, half = p + z * z / (2 * n), z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return [(middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)]
+
+
+def bonett_price(arm_only: int, control_only: int, n: int) -> list[float]:
+    """Of a paired difference: as if one task more had fallen on each side (Bonett and Price 2012)."""
+    arm, control = (arm_only + 1) / (n + 2), (control_only + 1) / (n + 2)
+    half = NormalDist().inv_cdf(0.975) * sqrt((arm + control - (arm - control) ** 2) / (n + 2))
+    return [arm - control - half, arm - control + half]
+
+
+@pytest.mark.parametrize("name", ["control"])
+def test_its_figures_are_those_of_a_plain_count(name):
+    """By nothing of this program but the keys of a line."""
+    lines = (RECORDED / name / "attempts.jsonl").read_text().splitlines()
+    results = json.loads((RECORDED / name / "results.json").read_text())
+    passed: dict[tuple[str, int], set[str]] = {}
+    drawn: dict[tuple[str, int], Counter[str]] = {}
+    for line in map(json.loads, lines):
+        run = line["arm"], line["rerun"]
+        drawn.setdefault(run, Counter())[line["task_id"]] += 1
+        passed.setdefault(run, set()).update([line["task_id"]] * line["passed"])
+    failed = drawn["base", 0].keys() - passed["base", 0]
+    n = len(failed)
+    assert set(drawn["base", 0].values()) == {8} and results["all_fail"] == n
+    del drawn["base", 0], passed["base", 0]
+    assert all(counts == dict.fromkeys(failed, 12) for counts in drawn.values())
+    for arm, row in results["intervals"].items():
+        hits = passed[arm, 0]
+        assert (row["rescued"], row["n"]) == (len(hits), n)
+        assert row["wilson"] == pytest.approx(wilson(len(hits), n))
+        if arm != "resample":
+            only, others = len(hits - passed["resample", 0]), len(passed["resample", 0] - hits)
+            paired = results["paired"][arm]
+            assert (paired["n_arm_only"], paired["n_resample_only"]) == (only, others)
+            assert paired["delta"] == pytest.approx((only - others) / n)
+            assert paired["interval"] == pytest.approx(bonett_price(only, others, n))
+    some = set[str]().union(*passed.values())
+    assert results["pooled"]["all_runs"] == {
+        "rescued": len(some), "share": len(some) / n, "wilson": pytest.approx(wilson(len(some), n))
+    }  # fmt: skip
 
 
 def test_the_results_at_the_top_are_those_of_the_recorded_run():

@@ -21,22 +21,28 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Protocol
 
-import figures.gathered
-import grading.reasoning
-import reading.lines
-import swarm
 from commands.settings import Row
 from figures.gathered import Gathered, Placed
+from swarm import Slot
 
 NAME = "columns.cache"
 WORTH = 8_000_000  # bytes of a log that are worth a file, or another one
 BLOCK = 1 << 20
-# What an attempt becomes in columns is decided in these files, and by what this Python calls a blank.
-MADE_IN = (figures.gathered, grading.reasoning, reading.lines, swarm, sys.modules[__name__])
+HOUSE = Path(__file__).parent.parent
+# Which lines are attempts, and what becomes of one in columns, is decided in these files, and by what this Python calls
+# a blank.
+MADE_IN = (
+    "records.py",
+    "reading/lines.py",
+    "reading/kept.py",
+    "figures/gathered.py",
+    "grading/reasoning.py",
+    "swarm.py",
+)
 
 
 class Walk(Protocol):
-    def __call__(self, since: int = 0, until: float = ..., seen: Iterable[swarm.Slot] = ()) -> Iterator[Placed]: ...
+    def __call__(self, since: int = 0, until: float = ..., seen: Iterable[Slot] = ()) -> Iterator[Placed]: ...
 
 
 def columns(log: Path, placed: Walk, unreadable: set[tuple[str, int]]) -> Gathered:
@@ -87,9 +93,8 @@ def _sha(file: IO[bytes], since: int, until: int) -> str:
 def _maker(file: IO[bytes]) -> Row:
     """What kept columns have to be of, and made by."""
     there, code = os.fstat(file.fileno()), sha256(sys.version.encode())
-    for module in MADE_IN:
-        assert module.__file__ is not None
-        code.update(Path(module.__file__).read_bytes())
+    for name in MADE_IN:
+        code.update((HOUSE / name).read_bytes())
     return {"file": [there.st_dev, there.st_ino], "made_by": code.hexdigest()}
 
 
@@ -116,16 +121,21 @@ def _kept(beside: Path, log: IO[bytes]) -> tuple[Gathered, int, list[int]]:
     nothing where it is not to be believed."""
     made, none = Gathered(), (Gathered(), 0, list[int]())
     try:
-        file = beside.open("rb")
+        file = beside.open("rb") if beside.is_file() else None
     except OSError:
+        file = None
+    if file is None:
         return none
     with file:
         own, first = file.readline().strip(), file.tell()
         if _sha(file, first, os.fstat(file.fileno()).st_size).encode() != own:
             return none
         file.seek(first)
-        head: Row = json.loads(file.readline())
-        if {**head, **_maker(log)} != head:
+        try:
+            head = json.loads(file.readline())
+        except (ValueError, RecursionError):
+            return none
+        if not isinstance(head, dict) or {**head, **_maker(log)} != head:
             return none
         if _sha(log, 0, head["covered"]) != head["sha256"]:
             return none

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -206,6 +207,18 @@ def test_a_torn_or_rotten_file_of_columns_is_read_past(
             held[place] ^= bits
         (at / kept.NAME).write_bytes(held[:place] if how == "cut" else held + b"\0" * bits if how == "add" else held)
         assert reading(at) == right
+
+
+@pytest.mark.parametrize(
+    "head", [b"", b"[]", b"{", b'"{}"', b"[" * 100_000, b"{}", b'{"file": 1, "made_by": 2}', b"\xff"]
+)
+def test_whatever_else_bears_its_name_is_read_past(tmp_path: Path, decoded: list[bytes], head: bytes):
+    (tmp_path / ATTEMPTS).write_bytes(line_of(0, 1, ""))
+    (tmp_path / kept.NAME).write_bytes(kept.sha256(head).hexdigest().encode() + b"\n" + head)
+    assert reading(tmp_path) == told(tmp_path)
+    os.mkfifo(tmp_path / "pipe")  # from which nothing ever comes
+    (tmp_path / "pipe").rename(tmp_path / kept.NAME)
+    assert reading(tmp_path) == told(tmp_path)
 
 
 def test_another_version_of_what_makes_them_makes_them_anew(

@@ -19,7 +19,7 @@ import sql_calibrate
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "results"
-RUNS = ["control", *(pytest.param(name, marks=pytest.mark.slow) for name in ("sql", "tuned"))]
+RUNS = ["control", *(pytest.param(name, marks=pytest.mark.slow) for name in ("control-seed1", "sql", "tuned"))]
 MADE = {  # by command; a calibration is what run.py reads and sql_calibrate.py makes
     "run.py": ("results.json", "report.txt", "rescued.jsonl", "rescued-unverified.jsonl"),
     "sql_calibrate.py": ("report.txt", "passing.jsonl", "calibration.json"),
@@ -57,7 +57,7 @@ def bonett_price(arm_only: int, control_only: int, n: int) -> list[float]:
     return [arm - control - half, arm - control + half]
 
 
-@pytest.mark.parametrize("name", ["control"])
+@pytest.mark.parametrize("name", ["control", "control-seed1"])
 def test_its_figures_are_those_of_a_plain_count(name):
     """By nothing of this program but the keys of a line."""
     lines = (RECORDED / name / "attempts.jsonl").read_text().splitlines()
@@ -95,7 +95,8 @@ def test_the_results_at_the_top_are_those_of_the_recorded_run():
 
 def test_they_are_small_and_hold_no_path_of_a_machine():
     files = [path for path in RECORDED.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 5 << 20
+    assert sum(path.stat().st_size for path in files if path.name == "attempts.jsonl") < 5_000_000
+    assert sum(path.stat().st_size for path in files) < 5_500_000
     for path in files:
         found = re.search(rb"(?<![\w.~/])/(home|root|work|tmp|Users)/", path.read_bytes())
         assert not found, path
@@ -116,7 +117,12 @@ def test_the_rows_that_were_trained_on_come_of_the_recorded_run(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_pass_shares_before_and_after_come_of_both_runs():
-    folders = [RECORDED / name for name in ("control", "tuned")]
+@pytest.mark.parametrize(("after", "said"), [("tuned", "compared.txt"), ("control-seed1", "untuned.txt")])
+def test_the_pass_shares_before_and_after_come_of_both_runs(after, said):
+    folders = [RECORDED / name for name in ("control", after)]
     told = out_of("examples/train.py", "compare", *folders, "--rows", RECORDED / "rows")
-    assert told == (RECORDED / "tuned" / "compared.txt").read_text()
+    assert told == (RECORDED / "tuned" / said).read_text()
+
+
+def test_what_both_seeds_say_together_is_told_again_byte_for_byte():
+    assert out_of("report.py", "results/control", "results/control-seed1") == (RECORDED / "pooled.txt").read_text()

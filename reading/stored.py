@@ -16,7 +16,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import IO
 
 import numpy as np
 
@@ -31,15 +31,8 @@ from swarm import Attempt, Slot
 PART = 1 << 48  # of several files an offset says which one, above its place in it
 
 
-class ByTask(Protocol):
-    @property
-    def gathered(self) -> Gathered: ...
-
-    def of(self, task_id: str) -> list[Attempt]: ...
-
-
 class Stored:
-    """Those of a log, or of several that are one. RecordsError where it was mended since it was read."""
+    """Those of a log, or of several that are one. RecordsError where one was mended or moved since it was read."""
 
     def __init__(self, gathered: Gathered, logs: Sequence[Path]) -> None:
         self.gathered, self._logs = gathered, logs
@@ -61,17 +54,21 @@ class Stored:
             ints[name] for name in ("task", "run", "round", "particle", "at", "length")
         )
         with contextlib.ExitStack() as held:
-            files = [held.enter_context(log.open("rb", buffering=0)) for log in self._logs]
+            files: dict[int, IO[bytes]] = {}  # a part that has not begun has no log
             for row in rows:
                 part, offset = divmod(at[row], PART)
-                files[part].seek(offset)
                 slot = Slot(self._tasks[task[row]], *self._runs[run[row]], nth[row], particle[row])
                 try:
+                    if part not in files:
+                        files[part] = held.enter_context(self._logs[part].open("rb", buffering=0))
+                    files[part].seek(offset)
                     attempt = parse_attempt(files[part].read(length[row]))
-                except ValueError:
+                except (ValueError, FileNotFoundError):
                     attempt = None
                 if attempt is None or attempt.slot != slot:
-                    raise RecordsError(f"{self._logs[part]} was mended by another process while it was read: run again")
+                    raise RecordsError(
+                        f"{self._logs[part]} was mended or moved by another process while it was read: run again"
+                    )
                 yield attempt
 
 

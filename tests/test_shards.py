@@ -194,6 +194,9 @@ def test_export_takes_shards_as_one_run(planted: Path, parts: list[Path], capsys
         shutil.rmtree(at / "b")
     assert export.main([f"--out={path}" for path in parts[:2]] + ["--to", str(at / "c")]) == 0
     assert "shard 3/3 is not among these" in capsys.readouterr().err
+    (parts[2] / ATTEMPTS).unlink()  # one that has asked nothing yet
+    assert export.main([f"--out={path}" for path in parts] + ["--to", str(at / "d")]) == 0
+    assert (at / "c" / "train.jsonl").read_bytes() == (at / "d" / "train.jsonl").read_bytes()
 
 
 # ── what is no part of it ────────────────────────────────────────────────────────────────────────────────────────────

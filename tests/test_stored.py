@@ -105,6 +105,14 @@ def test_a_log_that_was_mended_meanwhile_is_said(tmp_path: Path):
     (tmp_path / ATTEMPTS).write_text("x" * 7 + "\n" + lines[1] * 2)  # another task's line in its place
     with pytest.raises(RecordsError, match="run again"):
         stored.of("a")
+    (tmp_path / ATTEMPTS).unlink()  # moved aside by --fresh
+    with pytest.raises(RecordsError, match="moved by another process"):
+        stored.of("a")
+
+
+def test_a_folder_that_has_no_attempts_yet_is_an_empty_one(tmp_path: Path):
+    stored = Folder(tmp_path).stored(OWN)
+    assert len(stored.gathered) == 0 == len(stored.of("a")) and not list(stored.at(stored.gathered.passing(base=True)))
 
 
 # ── columns kept beside the log ──────────────────────────────────────────────────────────────────────────────────────

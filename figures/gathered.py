@@ -95,7 +95,8 @@ class Gathered:
 
     ints: `task`, `run`, `outcome`, `signature`, `parent` and `social` are numbers of words, `start` and `end` bound a
     program's lines among `lines`, `at` and `length` say where in its log an attempt stands (bytes). floats: nan is
-    unknown. digests: eight bytes a text; of programs only where there is one.
+    unknown. digests: eight bytes a text, of programs only where there is one; of a million texts two look alike in one
+    run of 3e7.
     """
 
     def __init__(self) -> None:

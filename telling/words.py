@@ -470,9 +470,9 @@ def pooled_words(r: Results) -> str:
 
 
 def rows_words(r: Results) -> str:
-    """Where the training rows come from, and that not all of them stand in rescued.jsonl."""
-    apart = r["verified"].get("failed", 0) + r["verified"].get("marked", 0)
-    return f"on {plural(r['pooled']['rows_tasks'], 'task')}{', what is kept apart among them' * bool(apart)}"
+    """Where the training rows come from; re-runs count among what is kept apart, so it may be none of these."""
+    apart = r["pooled"]["rows"] and (r["verified"].get("failed", 0) or r["verified"].get("marked", 0))
+    return f"on {plural(r['pooled']['rows_tasks'], 'task')}{', less what of them is kept apart' * bool(apart)}"
 
 
 def verified_words(r: Results) -> str:

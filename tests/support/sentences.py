@@ -491,7 +491,7 @@ of_rescues = [
     entry(words.pooled_words, "Rescued by at least one of", "some run has rescued a task",
           [brought(all_runs__rescued=1)], [brought(all_runs__rescued=0), brought(n=0)]),
     entry(words.pooled_words, "Training rows", "some program passes", [brought(rows=1)], [brought(rows=0)]),
-    entry(words.pooled_words, "what is kept apart among them", "some are kept apart",
+    entry(words.pooled_words, "less what of them is kept apart", "a rescued program is kept apart",
           [made(pooled__rows=1, verified__marked=1)], [brought(rows=1)]),
     entry(words.pooled_words, "; by the arms alone", "re-runs of resample rescued further tasks",
           [brought(arms_alone__rescued=3)], [made()]),

@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from commands.console import note
 from commands.player import Begun, as_fault
@@ -115,9 +116,11 @@ def cause(why: Exception) -> BaseException:
 
 
 def packed(folder: Path) -> Path:
-    """This program as a zip: what a node needs of it, and nothing that a run has written."""
+    """This program as a zip: what a node needs of it, and nothing that a run has written. No two are alike: Ray knows a
+    package by its content, and one that a start has just left may be swept away under the next."""
     at = folder / "swarm-rescue.zip"
     with zipfile.ZipFile(at, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("start.txt", uuid4().hex)
         for path in sources():
             file.write(path, path.relative_to(HERE))
     return at

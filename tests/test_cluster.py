@@ -348,7 +348,8 @@ def test_more_workers_than_a_node_has(runs: Runs, calm: Path) -> None:
         done = subprocess.run([runs.python, str(ROOT / script), *dry, *out], capture_output=True, text=True,
                               timeout=120, env={**os.environ, **LOOPBACK})  # fmt: skip
         said = done.stderr.splitlines()
-        assert done.returncode == 5 and sum(says in line for line in said) == 3, done.stderr
+        told = sum(says in line for line in said)
+        assert done.returncode == 5 and told in (3, 4), done.stderr  # one that was killed before is known a while
         assert any("has 1 CPU and --workers asks for 2: give fewer" in line for line in said[-3:]), done.stderr
 
 

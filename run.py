@@ -257,11 +257,12 @@ def tell(args: Args, folder: Folder, stopped: bool = False) -> None:
     with busy(f"reading {folder.path}"):
         stored = folder.stored(config)
         results = measure(stored.gathered, config, cards, folder.checks(), folder.events(), folder.plan, audit)
+        passing = passed(stored, folder.checks(), config, base=False)
     calibration = folder.read("calibration.json")
     told = partial(text, results, calibration=calibration, folder=shlex.quote(str(folder.path)))
     say(dumps(results, indent=1) if args.json else told(colour=wants_colour()))
     folder.write_json("results.json", results)
-    rows_of = partial(rescued, passed(stored, folder.checks(), config, base=False), cards, config, results)
+    rows_of = partial(rescued, passing, cards, config, results)
     good, apart = rows_of(folder.checks()), rows_of(folder.checks(), apart=True)
     folder.write("rescued.jsonl", good)
     folder.write("rescued-unverified.jsonl", apart)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from commands.settings import Row
+from faults import RecordsError
 from figures.gathered import Gathered, Placed
 from swarm import Slot
 
@@ -59,13 +60,21 @@ def columns(log: Path, placed: Walk, unreadable: set[tuple[str, int]]) -> Gather
         unreadable |= {(log.name, at) for at in passed_over}
         if covered < end:
             made.extend(placed(covered, end, made.slots()))
+        _same(log, file)
         if end - covered >= WORTH:
-            passed_over = [at for name, at in unreadable if name == log.name]
+            passed_over = [at for name, at in unreadable if name == log.name and at < end]
             head = {"covered": end, "sha256": _sha(file, 0, end), "unreadable": passed_over}
             _keep(beside, _maker(file) | head, made)
-    if log.stat().st_size > end:  # a last line without its end, or lines that came meanwhile
-        made.extend(placed(end, seen=made.slots()))
+        if log.stat().st_size > end:  # a last line without its end, or lines that came meanwhile
+            made.extend(placed(end, seen=made.slots()))
+        _same(log, file)
     return made
+
+
+def _same(log: Path, file: IO[bytes]) -> None:
+    """RecordsError where the log was mended or moved since it was opened: its offsets are another file's."""
+    if not log.exists() or not os.path.samestat(os.fstat(file.fileno()), log.stat()):
+        raise RecordsError(f"{log} was mended or moved by another process while it was read: run again")
 
 
 def _whole(file: IO[bytes]) -> int:
@@ -90,12 +99,20 @@ def _sha(file: IO[bytes], since: int, until: int) -> str:
     return sha.hexdigest()
 
 
+def _code() -> str:
+    sha = sha256(sys.version.encode())
+    for name in MADE_IN:
+        sha.update((HOUSE / name).read_bytes())
+    return sha.hexdigest()
+
+
+MADE_BY = _code()  # as it was loaded: a run lasts days, and its files may be others by its end
+
+
 def _maker(file: IO[bytes]) -> Row:
     """What kept columns have to be of, and made by."""
-    there, code = os.fstat(file.fileno()), sha256(sys.version.encode())
-    for name in MADE_IN:
-        code.update((HOUSE / name).read_bytes())
-    return {"file": [there.st_dev, there.st_ino], "made_by": code.hexdigest()}
+    there = os.fstat(file.fileno())
+    return {"file": [there.st_dev, there.st_ino], "made_by": MADE_BY}
 
 
 def _keep(beside: Path, head: Row, made: Gathered) -> None:
@@ -108,7 +125,8 @@ def _keep(beside: Path, head: Row, made: Gathered) -> None:
         sha.update(part)
     new = beside.with_name(f".{NAME}.new")
     try:
-        with new.open("wb") as file:
+        new.unlink(missing_ok=True)  # whatever is there: a link in a folder from elsewhere leads to somebody's file
+        with new.open("xb") as file:
             file.writelines((sha.hexdigest().encode() + b"\n", line, *made.arrays().values()))
         os.replace(new, beside)
     except OSError:  # a folder that can only be read, or a full disk: it is read as before

@@ -234,12 +234,47 @@ def test_another_version_of_what_makes_them_makes_them_anew(
 ):
     (tmp_path / ATTEMPTS).write_bytes(line_of(0, 1, ""))
     reading(tmp_path)
+    before = kept.MADE_BY
     for change in (lambda: monkeypatch.setattr(kept.sys, "version", "4.0"),
                    lambda: monkeypatch.setattr(kept, "MADE_IN", kept.MADE_IN[1:])):  # fmt: skip
         change()
+        monkeypatch.setattr(kept, "MADE_BY", kept._code())
+        assert before != kept.MADE_BY
         decoded.clear()
         reading(tmp_path)
         assert len(decoded) == 1
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_nothing_is_written_through_what_a_folder_brings_along(tmp_path: Path, decoded: list[bytes], kind: str):
+    out, other = tmp_path / "out", tmp_path / "somebody's"
+    out.mkdir()
+    other.write_text("theirs")
+    (out / ATTEMPTS).write_bytes(line_of(0, 1, ""))
+    new = out / f".{kept.NAME}.new"
+    new.symlink_to(other) if kind == "link" else os.mkfifo(new)
+    assert reading(out) == told(out)
+    assert other.read_text() == "theirs" and (out / kept.NAME).is_file() and not (out / kept.NAME).is_symlink()
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_log_that_is_mended_while_it_is_gathered_is_said(tmp_path: Path, decoded: list[bytes], known: bool):
+    log, whole = tmp_path / ATTEMPTS, b"garbage\n" + line_of(0, 1, "") + line_of(1, 2, "")
+    log.write_bytes(whole)
+    if known:
+        reading(tmp_path)
+    folder, walk = Folder(tmp_path), Folder(tmp_path).placed
+    with log.open("ab") as file:
+        file.write(line_of(2, 0, ""))
+
+    def mended(*where: Any, **how: Any) -> Any:
+        (tmp_path / "new").write_bytes(log.read_bytes().removeprefix(b"garbage\n"))
+        (tmp_path / "new").rename(log)
+        return walk(*where, **how)
+
+    folder.placed = mended  # type: ignore[method-assign]
+    with pytest.raises(RecordsError, match="run again"):
+        folder.stored(OWN)
 
 
 def test_where_they_cannot_be_kept_a_log_is_read_all_the_same(tmp_path: Path, decoded: list[bytes]):

@@ -86,7 +86,7 @@ def _unwritable(path: Path, why: OSError) -> str:
 
 
 class Folder:
-    """A run folder, read only."""
+    """A run folder, read only: a large log's columns.cache is all that a reading may leave there."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)

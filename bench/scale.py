@@ -13,7 +13,7 @@ step is a process of its own, of which CPU seconds and the peak of memory are to
     again      the same once more
     whole      run.py --reuse: the same, and the rows, and the page
 
-Left out: what several nodes do (bench/ray.py), the grader (bench/grading.py).
+Left out: what several nodes do (bench/nodes.py), the grader (bench/grading.py).
 """
 
 from __future__ import annotations

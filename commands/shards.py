@@ -196,12 +196,15 @@ class Shards(Folder):
         return {**first, "written": min(plan["written"] for plan in those), "amendments": amendments}
 
     def lines(self, name: str, since: int = 0, until: float = inf) -> Iterator[tuple[int, bytes]]:
-        """All of them, as one file: an offset holds the number of its part as well."""
+        """Those of all parts, as of one file: an offset holds the number of its part as well, but for cards, which come
+        whole and in another order."""
         if name == CARDS:
             yield from self._cards()
         else:
             for number, folder in enumerate(self.parts):
-                yield from ((number * PART + at, line) for at, line in folder.lines(name))
+                first = number * PART
+                inside = folder.lines(name, max(0, since - first), until - first)
+                yield from ((first + at, line) for at, line in inside)
 
     def _cards(self) -> Iterator[tuple[int, bytes]]:
         """In the order in which one run would have asked: figures that hold at any look go by it."""

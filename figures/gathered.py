@@ -31,10 +31,19 @@ Floats = NDArray[np.float64]
 Texts = NDArray[np.object_]
 Placed = tuple[int, int, Attempt]  # offset and length of its line in bytes, attempt
 
-WHOLE = ("task", "run", "round", "particle", "has_code", "outcome", "signature", "parent", "social", "hidden_passed",
-         "start", "end", "at", "length")  # fmt: skip
+WHOLE = ("task", "run", "round", "particle", "has_code", "outcome", "signature", "parent", "social", "start", "end",
+         "at", "length")  # fmt: skip
 BITS = ("passed", "shown", "half", "truncated", "thinking", "empty")
-REAL = ("fitness", "hidden", "prompt_tokens", "completion_tokens", "cpu_seconds", "latency_seconds", "time")
+REAL = (
+    "fitness",
+    "hidden",
+    "hidden_passed",
+    "prompt_tokens",
+    "completion_tokens",
+    "cpu_seconds",
+    "latency_seconds",
+    "time",
+)
 TEXTS = ("program", "reply", "prompt")
 
 Word = TypeVar("Word")
@@ -86,7 +95,7 @@ class Gist(NamedTuple):
     particle: int
     passed: bool
     fitness: float
-    hidden_passed: int
+    hidden_passed: float
     outcome: str
 
 
@@ -138,7 +147,7 @@ class Gathered:
             add["fitness"](a.fitness)
             add["shown"](shown)
             add["hidden"](a.hidden_passed / a.hidden_total if shown and a.hidden_total else math.nan)
-            add["hidden_passed"](a.hidden_passed)
+            add["hidden_passed"](a.hidden_passed or 0)
             add["half"](2 * a.visible_passed >= a.visible_total > 0)
             add["signature"](signatures[a.visible_tests])
             add["has_code"](text is not None)
@@ -201,7 +210,7 @@ class Gathered:
 
     def gists(self) -> Iterator[Gist]:
         outcomes, i, f = list(self.outcomes), self.ints, self.floats
-        rest = zip(i["passed"], f["fitness"], i["hidden_passed"], i["outcome"], strict=True)
+        rest = zip(i["passed"], f["fitness"], f["hidden_passed"], i["outcome"], strict=True)
         for slot, (passed, fitness, hidden_passed, outcome) in zip(self.slots(), rest, strict=True):
             yield Gist(*slot, bool(passed), fitness, hidden_passed, outcomes[outcome])
 

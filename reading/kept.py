@@ -74,7 +74,11 @@ def columns(log: Path, placed: Walk, unreadable: set[tuple[str, int]]) -> Gather
 def _same(log: Path, file: IO[bytes]) -> None:
     """RecordsError where the log was mended or moved since it was opened: its offsets are another file's."""
     if not log.exists() or not os.path.samestat(os.fstat(file.fileno()), log.stat()):
-        raise RecordsError(f"{log} was mended or moved by another process while it was read: run again")
+        raise another(log)
+
+
+def another(log: Path) -> RecordsError:
+    return RecordsError(f"{log} was mended or moved by another process while it was read: run again")
 
 
 def _whole(file: IO[bytes]) -> int:
@@ -120,7 +124,7 @@ def _keep(beside: Path, head: Row, made: Gathered) -> None:
     head["words"] = {name: list(words) for name, words in made.words().items()}
     head["runs"] = list(made.runs)
     head["arrays"] = {name: len(column) for name, column in made.arrays().items()}
-    line, sha = json.dumps(head).encode() + b"\n", sha256()
+    line, sha = json.dumps(head, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n", sha256()
     for part in (line, *made.arrays().values()):
         sha.update(part)
     new = beside.with_name(f".{NAME}.new")
@@ -130,6 +134,8 @@ def _keep(beside: Path, head: Row, made: Gathered) -> None:
             file.writelines((sha.hexdigest().encode() + b"\n", line, *made.arrays().values()))
         os.replace(new, beside)
     except OSError:  # a folder that can only be read, or a full disk: it is read as before
+        pass
+    finally:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
 

@@ -16,15 +16,13 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
 from commands.settings import Config, Row
-from faults import RecordsError
 from figures.gathered import Gathered, Ints
 from figures.regraded import gathered
-from reading.kept import Walk, columns
+from reading.kept import Walk, another, columns
 from reading.lines import parse_attempt
 from swarm import Attempt, Slot
 
@@ -54,21 +52,20 @@ class Stored:
             ints[name] for name in ("task", "run", "round", "particle", "at", "length")
         )
         with contextlib.ExitStack() as held:
-            files: dict[int, IO[bytes]] = {}  # a part that has not begun has no log
+            file, here = None, -1  # one at a time: there may be more parts than a process may open files
             for row in rows:
                 part, offset = divmod(at[row], PART)
                 slot = Slot(self._tasks[task[row]], *self._runs[run[row]], nth[row], particle[row])
                 try:
-                    if part not in files:
-                        files[part] = held.enter_context(self._logs[part].open("rb", buffering=0))
-                    files[part].seek(offset)
-                    attempt = parse_attempt(files[part].read(length[row]))
+                    if file is None or part != here:
+                        held.close()
+                        file, here = held.enter_context(self._logs[part].open("rb", buffering=0)), part
+                    file.seek(offset)
+                    attempt = parse_attempt(file.read(length[row]))
                 except (ValueError, FileNotFoundError):
                     attempt = None
                 if attempt is None or attempt.slot != slot:
-                    raise RecordsError(
-                        f"{self._logs[part]} was mended or moved by another process while it was read: run again"
-                    )
+                    raise another(self._logs[part])
                 yield attempt
 
 

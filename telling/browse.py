@@ -40,7 +40,7 @@ class _Play:
     def __init__(self) -> None:
         self.drawn = self.passes = 0
         self.first: int | None = None  # round of the first pass
-        self.best: tuple[bool, float, int] | None = None
+        self.best: tuple[bool, float, float] | None = None
         self.turn = (False, False, "", 0, 0, 0)  # of the best: of equals the first
         self.outcome = ""
 

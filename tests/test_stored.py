@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import records
 from commands.settings import Config
+from commands.shards import together
 from faults import RecordsError
 from figures.gathered import Gathered
 from measure import measure
@@ -303,6 +304,38 @@ def test_results_do_not_depend_on_where_columns_come_from(tmp_path: Path, decode
     assert results(folder.stored(folder.config).gathered) == plain
     decoded.clear()
     assert results(folder.stored(folder.config).gathered) == plain and not decoded
+
+
+def test_two_halves_of_a_character_are_not_one(tmp_path: Path, decoded: list[bytes]):
+    line = dumps(asdict(replace(ATTEMPT, task_id="\U0001f600"))).encode() + b"\n"
+    halves = line.replace(rb"\ud83d\ude00", b"\xed\xa0\xbd\xed\xb8\x80")  # as raw bytes
+    assert halves != line
+    (tmp_path / ATTEMPTS).write_bytes(line + halves)
+    assert reading(tmp_path) == reading(tmp_path) == told(tmp_path)
+
+
+def test_a_log_from_elsewhere_with_other_numbers_is_read(tmp_path: Path, decoded: list[bytes]):
+    for odd in (b"0.0", b"null", b"true"):
+        (tmp_path / ATTEMPTS).write_bytes(line_of(0, 1, "").replace(b'"hidden_passed": 0', b'"hidden_passed": ' + odd))
+        assert len(Folder(tmp_path).stored(OWN).gathered) == 1
+
+
+def test_a_shard_by_itself_is_decoded_as_any_log(tmp_path: Path, decoded: list[bytes]):
+    make(tmp_path, 1)
+    config = json.loads((tmp_path / "config.json").read_text())
+    shard = {"number": 1, "of": 2, "tasks": 1, "order": ""}
+    (tmp_path / "config.json").write_text(
+        json.dumps({**config, "command": "run.py", "data": {"asked": 2}, "shard": shard})
+    )
+    [alone] = together([tmp_path])
+    assert state(alone.stored(OWN).gathered) == walked(Folder(tmp_path))
+    with (tmp_path / ATTEMPTS).open("ab") as file:
+        file.write(line_of(1, 2, ""))
+    decoded.clear()
+    [alone] = together([tmp_path])
+    assert state(alone.stored(OWN).gathered) == walked(Folder(tmp_path))
+    assert decoded[0] == line_of(1, 2, "") and len(decoded) == 1 + len(list(Folder(tmp_path).attempts()))
+    assert alone.stored(OWN).of("t1\ud800")[0].particle == 2
 
 
 def test_a_regrade_is_gathered_anew(tmp_path: Path, decoded: list[bytes]):
